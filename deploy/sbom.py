@@ -112,7 +112,7 @@ def licences(package):
     names = set()
     for paragraph in re.split(r"\n\s*\n", text):
         stated = re.search(r"^License:[ \t]*(\S.*)$", paragraph, re.M)
-        # What covers only Debian's own packaging is not in the programs.
+        # Licences that cover only Debian's own packaging do not apply to the programs.
         if stated and re.search(r"^Files:(?![ \t]*debian/\*[ \t]*$)", paragraph, re.M):
             names.update(re.split(r"\s+(?:and|or)\s+|,\s*", stated.group(1).strip()))
     listed = []

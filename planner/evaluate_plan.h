@@ -58,7 +58,7 @@ struct Evaluation {
 // and recompute.
 Evaluation EvaluatePlan(const Job& job, const PlanSpec& spec);
 
-// Does the same for packs that exist already.
+// Evaluates the plan on packs that exist already.
 Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec& spec,
                         const Stop& stop = {});
 

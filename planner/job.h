@@ -27,8 +27,8 @@
 
 namespace evenkeel::planner {
 
-// What joins nodes. kRdma is InfiniBand or RoCE; kEfa is AWS's Elastic Fabric Adapter, on which
-// GPUs cannot start messages themselves.
+// The network between nodes. kRdma is InfiniBand or RoCE; kEfa is AWS's Elastic Fabric Adapter, on
+// which GPUs cannot start messages themselves.
 enum class Fabric { kRdma, kEfa };
 
 // A unit of a tier of the network: the GPUs that it joins. If `gpus` is 0, there is no such tier.
@@ -90,8 +90,8 @@ struct OptimizerOffload {
   // Share whose time and host memory are counted. It is less than `ratio` only when the search
   // computes a bound, so that the bound holds for every share between both.
   double charged_ratio = 0;
-  // Weights and gradients are there, too, and every pass copies them (FSDP2's CPUOffloadPolicy).
-  // Only with all states, at ZeroStage::kWeights.
+  // Weights and gradients are in host memory, too, and every pass copies them (FSDP2's
+  // CPUOffloadPolicy). Allowed only with all states, at ZeroStage::kWeights.
   bool weights = false;
 };
 
@@ -116,9 +116,9 @@ struct ActivationOffload {
   int64_t charged_layers = 0;
   // If `choose`: the only modules to try; 0 for any.
   OffloadModules given_modules = 0;
-  // As `layers` and `charged_layers`.
+  // Offloaded modules, and those whose copies and host memory are counted.
   OffloadModules modules = 0, charged_modules = 0;
-  // What every language layer recomputes besides: parts that drop nothing of the modules.
+  // The recompute of every language layer beside the modules: parts that drop no tensor of them.
   RecomputeSetting beside;
   bool any() const { return layers > 0 || modules != 0; }
   // The job's own constraints, for plans in which no layer is offloaded.
@@ -129,8 +129,8 @@ struct ActivationOffload {
 // Unset caps (0) are derived from the data.
 struct Training {
   int64_t global_batch_samples = 0;  // samples per optimizer step, mean
-  // Whether to leave out degrees whose steps miss this batch (Parallelisms), if other degrees do
-  // not. The planner sets it when its plan would miss the batch.
+  // If true, degrees whose steps miss this batch are left out (Parallelisms), if other degrees do
+  // not miss it. The planner sets it when its plan would miss the batch.
   bool keeps_batch = false;
   int64_t unit_cap = 0;   // Qv
   int64_t token_cap = 0;  // Qt

@@ -64,20 +64,20 @@ class Planning {
 
   bool found() const { return !grouped_.runs.empty() || !found_.best.empty(); }
 
-  // Returns the GPU-days of what was found.
+  // Returns the GPU-days of the best plan found.
   double gpu_days() const {
     if (!grouped_.runs.empty()) return SummaryOf(job_, grouped_).gpu_days;
     const Candidate& best = found_.best.front();
     return GpuDays(job_, best.step.total_ns(), batching_.rule.packs, best);
   }
 
-  // Returns what was found, if it is a plan with one group.
+  // Returns the plan found, if it has one group.
   PlanWithoutOffload AsWithoutOffload() const {
     if (!grouped_.runs.empty() || found_.best.empty()) return {};
     return {&batching_, found_.best.front().simulated_ns};
   }
 
-  // Returns the plan that was found with all that is reported of it, or explains why there is none.
+  // Returns the plan found, with its whole report, or explains why there is none.
   PlanResult Complete() {
     if (Stopped()) return std::move(result_);
     plan().batch_rule = batching_.rule;
@@ -114,7 +114,7 @@ class Planning {
   Plan& plan() { return result_.plan; }
   bool Stopped() const { return hooks_.stop(); }
 
-  // Where no step of the batch that was asked for fits, plans a larger one that does.
+  // If no step of the requested batch fits, plans a larger one that fits.
   bool LargerStepFits() {
     const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
     for (std::optional<Job> larger = WithLargerSteps(job_, packs); larger;
@@ -209,8 +209,8 @@ class Planning {
     return own != PartitionMethod::kExact && job_.constraints.partition_method == own;
   }
 
-  // Looks for a better plan without what the trainer cannot do: another recompute for each layer,
-  // a cut through the encoder, other stages, virtual stages.
+  // Looks for a better plan without the trainer's limits: another recompute for each layer, a cut
+  // through the encoder, other stages, virtual stages.
   void FindLimitsCost(const Candidate& chosen) {
     if (!LimitsMayCost(chosen)) return;
     const Trainer& trainer = *job_.training.trainer;

@@ -15,7 +15,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Adds what rests on where states and activations are, and when they are updated.
+// Adds the figures that depend on the place of states and activations, and on the time of updates.
 void AddMemoryFigures(const Job& job, std::vector<FigureBasis>* figures) {
   if (job.training.offload.ratio > 0 || job.training.activations.any()) {
     const Host host = HostOf(job.cluster);

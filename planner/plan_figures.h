@@ -13,7 +13,8 @@ namespace evenkeel::planner {
 // Returns the figures on which every plan of the job rests.
 std::vector<FigureBasis> PlanFigures(const Job& job);
 
-// Returns what the plan does that the job asks for and its trainer cannot, or "".
+// Describes, in words, a part of the plan that the job asks for and its trainer cannot run. Returns
+// "" if there is none.
 std::string BeyondTrainer(const Job& job, const Plan& plan);
 
 }  // namespace evenkeel::planner

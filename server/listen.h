@@ -7,7 +7,7 @@
 
 namespace evenkeel::server {
 
-// Return what is wrong with the form of `address`, or "" if nothing is.
+// Return the fault in the form of `address`, or "" if there is none.
 std::string CheckTcpAddress(std::string_view address);     // HOST:PORT
 std::string CheckListenAddress(std::string_view address);  // HOST:PORT or unix:/path
 

@@ -27,7 +27,7 @@ LogLevel GetLogLevel();  // returns kOff before StartLog
 // Returns the number of lines lost so far because their reader did not keep up.
 uint64_t LogLinesDropped();
 
-// Writes what is pending. No line may follow.
+// Writes pending lines. No line may follow.
 void StopLog();
 
 // Builds one line: LogLine(LogLevel::kInfo, "call").Add("method", "PlanJob"). It is written when

@@ -15,7 +15,7 @@ namespace {
 constexpr std::chrono::milliseconds kGatherTime(20);
 constexpr int kPromptLines = 4;  // lines written promptly in each such interval
 
-// Writes all data. What cannot be written is lost.
+// Writes all data. Data that cannot be written is lost.
 void WriteAll(int fd, const char* data, size_t size) {
   while (size > 0) {
     const ssize_t written = write(fd, data, size);

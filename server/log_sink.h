@@ -25,7 +25,7 @@ class BatchSink final : public spdlog::sinks::base_sink<Mutex> {
   explicit BatchSink(int fd);
   ~BatchSink() override;
 
-  // Writes what is pending and ends the thread. Later lines are lost.
+  // Writes pending lines and ends the thread. Later lines are lost.
   void Stop();
 
   // Returns the number of lines dropped since the start.

@@ -61,7 +61,7 @@ std::string PathOf(const std::string& setting, const char* none) {
   return setting == none ? "" : setting;
 }
 
-// Reads a Redis address, its password and the files of its TLS. Returns what is wrong, or "".
+// Reads a Redis address, its password and the files of its TLS. Returns the fault, or "".
 std::string ReadAddress(const Options& options, const std::string& text,
                         const std::string& password_file, RedisAddress* address) {
   std::string problem = ParseRedisAddress(text, address);

@@ -119,14 +119,14 @@ std::string Path(const std::string& text, Options* options) {
   return text.empty() ? "must be a path, or off" : "";
 }
 
-// Reads the path of a file, or "system" for what the machine has.
+// Reads the path of a file, or "system" for the machine's own.
 template <std::string Options::*kField>
 std::string SystemPath(const std::string& text, Options* options) {
   options->*kField = text;
   return text.empty() || text == "off" ? "must be a path, or system" : "";
 }
 
-// Returns what is wrong between settings, one line for each fault.
+// Returns the faults between settings, one line for each.
 std::string CheckTransport(const Options& options) {
   std::string problems;
   const auto need = [&problems](bool is_fine, const char* what) {
@@ -397,7 +397,7 @@ std::string NearestFlags(const std::string& flag) {
   return nearest.empty() ? "" : "; nearest: " + absl::StrJoin(nearest, ", ");
 }
 
-// Returns a line for each argument that no setting takes. What follows a flag is its value.
+// Returns a line for each argument that no setting takes. The argument after a flag is its value.
 std::string UnknownArguments(const std::vector<std::string>& arguments) {
   std::string lines;
   bool is_value = false;

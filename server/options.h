@@ -42,7 +42,7 @@ struct Options {
   std::string redis_password;            // file, or "off"
   double redis_timeout_seconds = 0;      // budget of one of its look-ups
   std::string redis_tls_ca;              // path, or "system"
-  std::string redis_tls_cert;            // path, or "off"; the next one too
+  std::string redis_tls_cert;            // path, or "off"; redis_tls_key too
   std::string redis_tls_key;
   double drain_timeout_seconds = 0;       // for calls in flight, after SIGTERM
   double keepalive_time_seconds = 0;      // silence before the server pings
@@ -68,7 +68,7 @@ struct Options {
   bool reflection = false;
   std::string auth_policy;    // path, or "off"
   std::string otlp_endpoint;  // URL, "environment" or "off"
-  OtlpSettings traces;        // what that and the environment say
+  OtlpSettings traces;        // from otlp_endpoint and the environment
   LogLevel log_level = LogLevel::kInfo;
 
   // Settings that differ from their default, as flag and text, such as {"--workers", "2"}. For the
@@ -81,7 +81,7 @@ struct Setting {
   const char* name;  // "queue-length": flag --queue-length, environment EVENKEEL_QUEUE_LENGTH
   const char* default_text;
   const char* help;
-  // Sets the field. Returns "" on success, otherwise what would be accepted.
+  // Sets the field. Returns "" on success, otherwise the accepted values.
   std::string (*apply)(const std::string& text, Options* options);
 };
 

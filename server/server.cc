@@ -121,7 +121,7 @@ std::vector<TierGauges> Tiers(const PlanTiers* tiers) {
   return all;
 }
 
-// Returns the newest plans of every tenant, because whoever can reach the status page may see them
+// Returns the newest plans of every tenant, because every reader of the status page may see them
 // all.
 std::vector<RecentPlan> RecentPlans(const PlanCache& cache, double now) {
   std::vector<RecentPlan> recent;

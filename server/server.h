@@ -33,14 +33,14 @@ class Server {
   // The steps of the drain, to be called in this order. First, health reports NOT_SERVING, and
   // everything continues.
   void SetNotServing();
-  // Closes the ports to new connections, and refuses what is not planned yet.
+  // Closes the ports to new connections, and refuses jobs that are not planned yet.
   void BeginDrain();
   // Returns the number of calls being answered. Open Health.Watch and reflection streams do not
   // count.
   int64_t calls_in_flight() const;
   // Returns the number of plans and packings that wait for a worker.
   size_t queue_depth() const;
-  // Stops what still runs, flushes the answers and closes the connections.
+  // Stops running work, flushes the answers and closes the connections.
   void Shutdown();
 
   // Returns the ports of the addresses of the options, in order; meaningless for unix sockets. For

@@ -35,7 +35,7 @@ constexpr const char* kFooter =
 
 constexpr const char* kHelpHint = "Run with --help for help.";
 
-// Options may come before or after the command: a command hands back what it does not know.
+// Options may come before or after the command: a command hands back words that it does not know.
 void Configure(CLI::App* app, const GlobalOptions* options) {
   app->require_subcommand(0, 1);  // a missing command is told apart from an unknown one below
   app->fallthrough();

@@ -26,8 +26,8 @@ int main(int argc, char** argv) {
   HoldStreams();
   signal(SIGPIPE, SIG_IGN);  // turns a lost reader into an ordinary error
   std::setlocale(LC_CTYPE, "");
-  // gRPC's own log would repeat on stderr what our messages say better. A value that the user set
-  // is kept.
+  // gRPC's own log would repeat on stderr the faults that our messages explain better. A value that
+  // the user set is kept.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   return evenkeel::cli::RunApp(std::vector<std::string>(argv, argv + argc));
 }

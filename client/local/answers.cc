@@ -22,7 +22,7 @@ void Refuse(std::vector<server::Violation> violations) {
   if (!violations.empty()) throw Failure(std::move(violations));
 }
 
-// Adds what a server could do, and this process cannot.
+// Refuses a request with `violations`, and with fields that only a server can serve.
 template <typename Request>
 void RefuseWhatNeedsAServer(const Request& request, std::vector<server::Violation> violations) {
   if (request.min_calibration_revision() > 0) {

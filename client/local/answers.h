@@ -27,7 +27,7 @@ namespace evenkeel::local {
 class Failure : public std::runtime_error {
  public:
   enum class Kind {
-    kInvalid,  // `violations` say what is wrong with the request
+    kInvalid,  // `violations` are the faults of the request
     kStopped,  // the hooks asked for it
     kDefect,   // the planner's own checker refused its plan; `faults` say why
   };

@@ -13,7 +13,7 @@ import generate
 
 MODULE = "_native.abi3.so"
 LIBRARIES = "_libraries"  # protobuf's, only for the module, and Abseil's
-# What the target reads, relative to the root. Of a folder, everything.
+# The files that the target reads, relative to the root. A folder stands for all of its files.
 SOURCES = ("CMakeLists.txt", "proto", "planner", "server/CMakeLists.txt", "server/base", "server/convert",
            "server/core", "server/planning", "client/CMakeLists.txt", "client/local", "client/python/native")
 # Licences of what the products contain, where Debian's packages have them.

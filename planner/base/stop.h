@@ -20,8 +20,8 @@ struct Stopped {};
 // Not thread-safe: a Stop and its copies belong to the one thread of their computation.
 class Stop {
  public:
-  // Units of work between two calls of `ask`: some milliseconds at worst. A unit is what an inner
-  // loop does in about a nanosecond, such as one cell of a table.
+  // Units of work between two calls of `ask`: some milliseconds at worst. One unit is about a
+  // nanosecond of an inner loop, such as one cell of a table.
   static constexpr int64_t kUnitsPerQuestion = 1'000'000;
 
   Stop() = default;        // never stops
@@ -80,7 +80,7 @@ class Stop {
   std::shared_ptr<Meter> meter_;
 };
 
-// Runs `work` to its end. Returns false if `stop` ended it: whatever `work` made is then
+// Runs `work` to its end. Returns false if `stop` ended it. The results of `work` are then
 // incomplete.
 template <std::invocable Work>
 [[nodiscard]] bool RunsThrough(const Stop& stop, const Work& work) {

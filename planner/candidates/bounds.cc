@@ -30,7 +30,7 @@ double FillBound(double work, int64_t stages, int64_t micro_batches, double fill
   return (fill * work + sends) / (1 - power * q);
 }
 
-// Returns the least time for which a layer repeats its forward pass, whichever stage runs it.
+// Returns the least time for which a layer repeats its forward pass, on any stage.
 int64_t RepeatedAtLeast(const LayerProfile& profile, const LayerCost& layer) {
   if (!profile.setting) return 0;
   const RecomputeSetting& setting = *profile.setting;
@@ -39,7 +39,7 @@ int64_t RepeatedAtLeast(const LayerProfile& profile, const LayerCost& layer) {
   return mode == 0 ? 0 : layer.modes[mode].repeated_ns;
 }
 
-// Adds what a block of layers repeats: a stage with n layers of the kind repeats at least
+// Adds the time that a block of layers repeats: a stage with n layers of the kind repeats at least
 // min(block, n) of them, if no others can be in the block.
 void AddBlock(const LayerProfile& profile, ChainWork* work) {
   if (!profile.setting || profile.setting->uniform()) return;
@@ -55,7 +55,7 @@ void AddBlock(const LayerProfile& profile, ChainWork* work) {
   }
 }
 
-// Adds what the first and the last stage always have besides the layers of a class.
+// Adds the time of other layers that the first and the last stage always hold, for each class.
 void AddEnds(const LayerProfile& profile, ChainWork* work) {
   const int64_t first = std::max<int64_t>(1, profile.first_stage_layers);
   for (size_t k = 0; k < work->classes.size(); ++k) {
@@ -69,7 +69,7 @@ void AddEnds(const LayerProfile& profile, ChainWork* work) {
   }
 }
 
-// What a chain exchanges, and the passes that may hide that.
+// The parameters that a chain exchanges, and the passes that may hide the exchange.
 struct ChainExchange {
   TrainedParameters trained, largest;  // of all layers, and of the layer with most
   int64_t forward_ns = 0, backward_ns = 0;
@@ -94,7 +94,8 @@ TrainedParameters EvenShare(const ChainExchange& chain, const Parallelism& p) {
           chain.trained.encoders / p.pipeline};
 }
 
-// Returns what a stage's optimizer adds, and the exchange that its passes cannot hide.
+// Returns the ns that a stage's optimizer adds, and those of the exchange that its passes cannot
+// hide.
 int64_t AddedBy(const Job& job, const Parallelism& p, const TrainedParameters& trained,
                 int64_t forward_ns, int64_t backward_ns) {
   const StageSync sync = SyncOf(job, p, trained);
@@ -195,7 +196,8 @@ int64_t PipelineBound(const ChainWork& work, const Parallelism& p, Schedule sche
       delay = 2 * least_send_ns;
       break;
     case Schedule::kInterleaved:
-      // The same holds for first chunks, of one layer at least. This is the mean over stages.
+      // A stage also waits for first chunks in front, of one layer at least. This is the mean over
+      // stages.
       bound =
           D(micro_batches) * total / D(stages) + D(stages - 1) / 2 * (D(work.least_ns) + 2 * send);
       crossings = 2 * (stages - 1) * p.virtual_stages;

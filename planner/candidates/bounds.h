@@ -1,5 +1,5 @@
-// Bounds on all plans of a parallelism, only from sums over the model: they prune parallelisms
-// before any partition is looked at.
+// Bounds on all plans of a parallelism, computed from sums over the model. They prune parallelisms
+// before any partition is searched.
 #ifndef EVENKEEL_PLANNER_CANDIDATES_BOUNDS_H_
 #define EVENKEEL_PLANNER_CANDIDATES_BOUNDS_H_
 
@@ -34,9 +34,9 @@ struct ChainWork {
   };
   std::vector<Class> classes;
 
-  // Returns a lower bound on the end of m packs, because layers are whole: the slowest stage has
-  // its share of every kind, rounded up, and the first and last stages have the ends of the chain,
-  // too. Stage s adds s x `delay_ns` to its work.
+  // Returns a lower bound on the end of m packs. Stages hold whole layers, so the slowest stage has
+  // its share of every kind, rounded up. The first and last stages also hold the ends of the chain.
+  // Stage s adds s x `delay_ns` to its work.
   int64_t WholeLayers(int64_t stages, int64_t micro_batches, int64_t delay_ns) const;
 };
 ChainWork ChainWorkOf(const LayerProfile& profile);
@@ -45,18 +45,17 @@ ChainWork ChainWorkOf(const LayerProfile& profile);
 int64_t LeastSend(const Job& job, const Parallelism& p, const ChainWork& work);
 
 // Returns a lower bound, in ns, on the end of the last backward of m mean packs over P stages, p2p
-// included, whatever the partition and recompute. Proofs: docs/ALGORITHMS.md, Choice of
-// parallelism.
+// included, for every partition and recompute. Proofs: docs/ALGORITHMS.md, Choice of parallelism.
 int64_t PipelineBound(const ChainWork& work, const Parallelism& p, Schedule schedule,
                       int64_t micro_batches, int64_t least_send_ns);
 
-// Returns a lower bound, in ns, on what data-parallel exchange and the slowest stage's optimizer
-// add. With one stage, it is the optimizer and the exchange that passes cannot hide; with several,
-// the optimizer of an even share.
+// Returns a lower bound, in ns, on the time that data-parallel exchange and the slowest stage's
+// optimizer add to a step. With one stage, it is the optimizer and the exchange that passes cannot
+// hide; with several, the optimizer of an even share.
 int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism& p);
 
-// Returns about what data sync and optimizer add to a step: those of the stage with the largest
-// layer or an even share, after its work.
+// Returns an estimate, in ns, of the time that data sync and optimizer add to a step, taken from a
+// stage with an even share of the parameters, or with the largest layer if that has more.
 int64_t SyncEstimate(const Job& job, const LayerProfile& profile, const Parallelism& p);
 
 // Returns an estimate for even chunks, ns. It orders the search and is no bound.

@@ -19,7 +19,7 @@ struct Candidate {
   Parallelism parallelism;
   Schedule schedule = Schedule::kOneFOneB;
   int64_t micro_batches = 0;
-  std::optional<RecomputeSetting> setting;  // what all segments recompute, if one is asked for
+  std::optional<RecomputeSetting> setting;  // of all segments; nullopt: they have no common setting
   std::vector<int64_t> boundaries;          // P v + 1 chain positions
   std::vector<ModeCounts> recomputed;       // per segment
   std::vector<SegmentWork> segments;        // the work of each

@@ -25,7 +25,7 @@ bool LeaveOut(const Predicate& bad, std::vector<Parallelism>* all) {
   return true;
 }
 
-// Returns all degrees, those that train on a larger batch too.
+// Returns all degrees, including those that train on a larger batch.
 std::vector<Parallelism> AllParallelisms(const Job& job, double packs_per_step) {
   std::vector<Parallelism> all;
   ForEachDegrees(job, [&](Parallelism p, const DegreeRange& virtual_stages) {
@@ -55,7 +55,7 @@ int64_t MostPacks(const std::vector<Parallelism>& all, double packs_per_step) {
   return most_packs;
 }
 
-// Returns by which share a step misses the batch.
+// Returns the share by which a step misses the batch.
 double BatchError(const Parallelism& p, double packs_per_step) {
   const double packs = static_cast<double>(MicroBatches(packs_per_step, p.data) * p.data);
   return std::abs(packs / packs_per_step - 1);
@@ -120,7 +120,7 @@ int64_t ScaleToBatch(int64_t step_ns, double packs_per_step, int64_t micro_batch
 int64_t StepScaledTo(int64_t batch_ns, double packs_per_step, int64_t micro_batches, int64_t data) {
   const double step =
       static_cast<double>(batch_ns) / packs_per_step * static_cast<double>(micro_batches * data);
-  // One part in 2^50 makes up for what the doubles of both functions round.
+  // One part in 2^50 covers the rounding of doubles in both functions.
   return Nearest(std::ceil(step + std::ldexp(step, -50))) + 1;
 }
 

@@ -31,8 +31,8 @@ double MeanHeld(const Parallelism& p, Schedule schedule, int64_t micro_batches) 
   return m;
 }
 
-// Returns the time, in ns of a step, of what even stages would recompute to fit, in proportion to
-// the bytes that they lack. Those that cannot fit count as if they recomputed twice.
+// Returns the ns per step that even stages would recompute to fit, in proportion to the bytes that
+// they lack. Stages that cannot fit count as if they recomputed twice.
 int64_t RecomputeEstimate(const Job& job, const LayerProfile& profile, const Parallelism& p,
                           Schedule schedule, int64_t micro_batches) {
   double kept = 0, least = 0, states = 0, workspace = 0, repeated_ns = 0;
@@ -119,7 +119,7 @@ std::vector<Prospect> Prospects(const Job& job, double packs_per_step,
   for (const Parallelism& p : Parallelisms(job, packs_per_step)) {
     if (stop()) return prospects;
     if (among != nullptr && std::find(among->begin(), among->end(), p) == among->end()) continue;
-    // What is known of one parallelism holds for all that differ only in virtual stages.
+    // These values are equal for all parallelisms that differ only in virtual stages.
     if (prospects.empty() || !SameButForChunks(prospects.back().parallelism, p)) {
       // Times and shares of the memory are those of one chunk.
       Parallelism one_chunk = p;
@@ -168,7 +168,7 @@ Prospect WithSetting(const Job& job, const RecomputeSetting& setting, const Pros
       PipelineBound(work, p, prospect.schedule, m, under.least_send_ns) + under.sync_bound_ns);
   under.estimate_ns =
       PipelineEstimate(work, p, prospect.schedule, m, under.least_send_ns) + under.sync_estimate_ns;
-  // Adds what blocks repeat on a stage that has its share of every class.
+  // Adds the time that blocks repeat on a stage with its share of every class.
   for (const ChainWork::Class& of_class : work.classes) {
     const int64_t chunk = CeilDivide(of_class.layers, p.pipeline * p.virtual_stages);
     under.estimate_ns +=

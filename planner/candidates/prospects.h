@@ -1,5 +1,5 @@
-// The whole space as a list: what sums over the model tell about every choice of degrees, schedule
-// and packs per rank, before any partition is looked for.
+// The whole space as a list: every choice of degrees, schedule and packs per rank, with bounds and
+// estimates from sums over the model, before any partition is searched.
 #ifndef EVENKEEL_PLANNER_CANDIDATES_PROSPECTS_H_
 #define EVENKEEL_PLANNER_CANDIDATES_PROSPECTS_H_
 
@@ -19,8 +19,8 @@
 
 namespace evenkeel::planner {
 
-// Layer profiles of one job, each built once. They depend on the degrees, on pipeline only as to
-// whether there is one, and on virtual stages only in memory.
+// Layer profiles of one job, each built once. They depend on the degrees. Of the pipeline degree,
+// only whether there is a pipeline matters. Virtual stages change only memory.
 class Profiles {
  public:
   struct Entry {
@@ -30,7 +30,7 @@ class Profiles {
   Profiles(const Job& job, const Batching& batching) : job_(job), batching_(batching) {}
 
   const Entry& EntryFor(const Parallelism& p);
-  // Returns the same with every stage under one recompute setting.
+  // Returns the entry of these degrees with every stage under one recompute setting.
   const Entry& EntryFor(const Parallelism& p, const RecomputeSetting& setting);
   const Entry& EntryFor(const Candidate& c) {
     return c.setting ? EntryFor(c.parallelism, *c.setting) : EntryFor(c.parallelism);
@@ -53,7 +53,7 @@ struct Prospect {
   Parallelism parallelism;
   Schedule schedule = Schedule::kOneFOneB;
   int64_t micro_batches = 0;
-  std::optional<RecomputeSetting> setting;  // nullopt: what it recomputes is still open
+  std::optional<RecomputeSetting> setting;  // nullopt: recompute is still open
   // Its block is longer (or shorter) than the shortest block with which the even cut fits.
   bool longer_block = false, shorter_block = false;
   const LayerProfile* profile = nullptr;  // of one chunk per stage, without the setting
@@ -61,17 +61,17 @@ struct Prospect {
   int64_t sync_bound_ns = 0;              // SyncBound
   int64_t sync_estimate_ns = 0;           // SyncEstimate
   int64_t bound_ns = 0;                   // no partition has a shorter step
-  int64_t free_bound_ns = 0;              // the same, whatever is recomputed
+  int64_t free_bound_ns = 0;              // bound_ns that holds for every recompute
   int64_t estimate_ns = 0;
 };
 
-// Returns the prospects by ascending degrees, of those in `among` unless it is null. `profiles`
-// must outlive them. Incomplete if stopped.
+// Returns the prospects of the degrees in `among` (of all degrees if it is null), by ascending
+// degrees. `profiles` must outlive them. Incomplete if stopped.
 std::vector<Prospect> Prospects(const Job& job, double packs_per_step,
                                 const std::vector<Parallelism>* among, Profiles& profiles,
                                 const Stop& stop);
 
-// Returns the same degrees under one recompute setting for all stages, with its bound.
+// Returns `prospect` with one recompute setting for all stages, and the bound under that setting.
 Prospect WithSetting(const Job& job, const RecomputeSetting& setting, const Prospect& prospect,
                      Profiles& profiles);
 

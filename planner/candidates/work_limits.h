@@ -1,5 +1,5 @@
-// Limits on how much a search looks at, a few tenths of a second in all. The proof counts what is
-// left out, and the lower bound covers it.
+// Limits on the work of a search: a few tenths of a second in all. The proof counts the
+// parallelisms that are left out, and the lower bound covers them.
 #ifndef EVENKEEL_PLANNER_CANDIDATES_WORK_LIMITS_H_
 #define EVENKEEL_PLANNER_CANDIDATES_WORK_LIMITS_H_
 
@@ -10,10 +10,10 @@ namespace evenkeel::planner {
 // Limits on the work of one search. Segments are those of 1F1B; passes are those that are
 // simulated.
 struct WorkLimits {
-  // Segments, and passes of other schedules, that are looked at before the rest is left unsearched.
+  // Segments (1F1B) and passes (other schedules) to examine before the rest is left unsearched.
   int64_t segments = 8'000'000;
-  int64_t one_stage_segments = 1'000'000;  // the same, without a pipeline
-  // Segments that are looked at under longer blocks of whole layers than the even cut needs: these
+  int64_t one_stage_segments = 1'000'000;  // limit of `segments` without a pipeline
+  // Segments to examine under longer blocks of whole layers than the even cut needs. Longer blocks
   // are rarely better.
   int64_t longer_block_segments = 100'000;
 
@@ -22,17 +22,18 @@ struct WorkLimits {
 
   // Passes that improve chunks before the rest keep their simple cut: briefly, then at length.
   int64_t improving_briefly = 6'000'000, improving = 12'000'000;
-  // The same, for cuts of chunks that fit without recompute where no even one does.
+  // Limits of improving_briefly and improving for a Contender that is `fitted`: its cut of chunks
+  // fits without recompute, but no even cut does.
   int64_t improving_fitted_briefly = 12'000'000, improving_fitted = 4'000'000;
 
   // Passes that finish candidates before the rest stay as mean packs made them, and the least
   // number of candidates that are finished.
   int64_t finishing = 12'000'000, finished_at_least = 6;
 
-  // Layers x segments of stages with several chunks for which a cut that fits is looked for,
-  // although a plan is known already.
+  // Layers x segments of stages with several chunks for which a cut that fits is searched although
+  // a plan is already known.
   int64_t fitting = 8'000'000;
-  // Chunks looked at for each, when all its cuts are tried.
+  // Chunks to examine for each of these searches when it tries all cuts.
   int64_t trying_cuts = 20'000;
 };
 
@@ -79,10 +80,10 @@ inline constexpr int64_t kEventsOfFirstCut = 50'000;
 // Cost, in passes, of choosing recompute and adding layers up for one moved cut.
 inline constexpr int64_t kPassesPerMove = 500;
 
-// The forwards that are simulated of each cut that real packs judge: all cuts have the same packs.
+// Forwards to simulate of each cut that real packs judge. All cuts run the same packs.
 inline constexpr int64_t kEventsPerRealMove = 30'000;
 
-// A better cut of chunks is not looked for if it can gain less than one part in this many.
+// No better cut of chunks is searched if it can gain less than one part in this many.
 inline constexpr int64_t kTooCloseToImprove = 2000;
 
 }  // namespace evenkeel::planner

@@ -94,8 +94,8 @@ int64_t BackwardWalk::GradientAtHead(const std::vector<WalkedLayer>& layers) con
   return 0;
 }
 
-// Returns the most that is held while the stage runs backward: what the layers after a layer kept
-// is freed, and their gradients exist.
+// Returns the most bytes held while the stage runs backward. At each layer, the tensors of the
+// layers after it are freed, and their gradients exist.
 int64_t BackwardWalk::Most(const std::vector<WalkedLayer>& layers) const {
   int64_t kept = 0, front = 0, behind = 0, most = 0;
   for (const auto& [layer, mode] : layers) {

@@ -26,7 +26,7 @@ struct WalkedBytes {
   // The most bytes held at any moment, without weights, states and `held` gradients. The plan must
   // have room for them.
   int64_t most = 0;
-  int64_t held = 0;  // of `gradients`, all the time
+  int64_t held = 0;  // part of `gradients` that is held all the time
 };
 
 // Walks through the backward pass of a stage.
@@ -36,7 +36,7 @@ class BackwardWalk {
   BackwardWalk(const Job& job, const LayerProfile& profile, const Parallelism& parallelism,
                int64_t micro_batches);
 
-  // Returns what the stage holds. `layers` are its layers from first to last; `activations` are the
+  // Returns the stage's memory. `layers` are its layers from first to last; `activations` are the
   // bytes of all packs in flight.
   WalkedBytes Bytes(const std::vector<WalkedLayer>& layers, int64_t activations) const;
 

@@ -57,7 +57,8 @@ class DegreesChecker {
     const Execution& e = job_.training.execution;
     const LanguageModel& model = job_.model.language_model;
     const bool engine = job_.training.trainer->transformer_engine_context && e.fused_kernels;
-    // Whether every rank gets whole heads, and of keys and values where none are copied.
+    // `queries`: every rank gets whole heads. `heads`: also whole key and value heads, if none are
+    // copied.
     const int64_t shares = p.tensor * p.context;
     const bool queries = layer.heads % shares == 0;
     const bool heads = queries && (!engine || model.mla || layer.kv_heads % shares == 0);
@@ -96,7 +97,7 @@ class DegreesChecker {
     CheckEncoderSplit(p);
   }
 
-  // Checks between which ranks the images of a pack are shared.
+  // Checks the ranks that share the images of a pack.
   void CheckEncoderSplit(const Parallelism& p) {
     const int64_t ranks = p.encoder_data;
     const EncoderSplit split = job_.training.trainer->encoder_split;

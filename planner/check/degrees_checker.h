@@ -11,7 +11,7 @@
 namespace evenkeel::planner {
 
 // Returns the faults of the plan's degrees, in words: whether they give the cluster's GPUs, divide
-// what their ranks share, and are such as the trainer and the job's constraints allow.
+// the dimensions that their ranks share, and are allowed by the trainer and the job's constraints.
 std::vector<std::string> CheckDegrees(const Job& job, const Plan& plan);
 
 }  // namespace evenkeel::planner

@@ -1,4 +1,4 @@
-// What the checkers of a plan share: a list of faults, and comparisons of rounded figures.
+// Code that the checkers of a plan share: a list of faults, and comparisons of rounded figures.
 #ifndef EVENKEEL_PLANNER_CHECK_FAULTS_H_
 #define EVENKEEL_PLANNER_CHECK_FAULTS_H_
 

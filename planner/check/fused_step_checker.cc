@@ -53,7 +53,7 @@ std::vector<std::string> CheckFusedStep(const Job& job, const Batching& batching
   const int64_t update = Nearest(all_ns(job) / all_ns(separate) *
                                  static_cast<double>(SyncOf(separate, p, trained).optimizer_ns));
   const int64_t off = profile.size() + 1;
-  // Measured times are of layers without an update, and what the host does for one may hide a
+  // Measured times are of layers without an update, and the host's work for an update may hide a
   // gather.
   faults.Require(!job.calibration.empty() || stage.backward_ns + off >= backward + update,
                  "updates that take no time");

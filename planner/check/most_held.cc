@@ -8,8 +8,8 @@ HeldMost MostHeldOf(const Plan& plan, int64_t stage, const std::vector<int64_t>&
   int64_t m = plan.prediction.micro_batches;
   const int64_t stages = plan.parallelism.pipeline, v = plan.parallelism.virtual_stages;
   if (v == 1) {
-    // After a backward, zero-bubble keeps what the weight gradient needs, so every stage holds as
-    // many passes as stage 0.
+    // After a backward, zero-bubble keeps the tensors that the weight gradient needs, so every
+    // stage holds as many passes as stage 0.
     const int64_t held = plan.schedule == Schedule::kGPipe        ? m
                          : plan.schedule == Schedule::kZeroBubble ? std::min(m, stages)
                                                                   : std::min(m, stages - stage);

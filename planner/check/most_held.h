@@ -1,4 +1,4 @@
-// What a stage of a plan holds at once, for the checkers.
+// The most passes and bytes that a stage of a plan holds at once, for the checkers.
 #ifndef EVENKEEL_PLANNER_CHECK_MOST_HELD_H_
 #define EVENKEEL_PLANNER_CHECK_MOST_HELD_H_
 

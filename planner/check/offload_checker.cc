@@ -55,7 +55,8 @@ class OffloadChecker {
     }
   }
 
-  // Checks that the GPUs keep nothing between passes, and that the host has what they would keep.
+  // Checks that the GPUs keep nothing between passes, and that the host holds the bytes that they
+  // would keep.
   void CheckWeights() {
     Require(job_.training.trainer->offload.weights &&
                 job_.training.zero_stage == ZeroStage::kWeights && job_.training.offload.ratio == 1,
@@ -114,7 +115,7 @@ class OffloadChecker {
     Require(plan_.parallelism.virtual_stages == 1, "activations with virtual stages");
     const bool whole = job_.constraints.recompute == RecomputePolicy::kFull;
     Require(whole ? able.inputs : able.kept, "what the trainer does not offload");
-    // The same plan with everything on the GPU, for the largest packs and for mean ones.
+    // The plan's layers with everything on the GPU, for the largest packs and for mean ones.
     Job on_gpu = job_;
     on_gpu.training.activations.layers = on_gpu.training.activations.charged_layers = 0;
     const Parallelism& p = plan_.parallelism;
@@ -142,7 +143,7 @@ class OffloadChecker {
     const LayerProfile whole =
         BuildLayerProfile(on_gpu, p, batching_.mean, batching_.largest,
                           {asked.beside.dense_parts, asked.beside.moe_parts});
-    // What modules have of the largest pack and of a mean one.
+    // Bytes of modules, of the largest pack and of a mean one.
     const LayerProfile largest = BuildLayerProfile(job_, p, batching_.mean, batching_.largest);
     const LayerProfile mean = BuildLayerProfile(job_, p, batching_.mean, batching_.mean);
     std::vector<StageOfModules> stages(plan_.stages.size());
@@ -168,7 +169,7 @@ class OffloadChecker {
     double forward = 0, backward = 0, layers = 0;
   };
 
-  // Adds a layer as it is with everything on the GPU, and what its modules have on the host.
+  // Adds a layer with everything on the GPU, and the bytes of its modules on the host.
   void AddLayer(const LayerCost& layer, const LayerGroup& group, int64_t moved, int64_t mean_moved,
                 StageOfModules& stage) const {
     const RecomputeMode& mode = ModeOf(layer, group);

@@ -1,4 +1,4 @@
-// Checks what a plan keeps in host memory.
+// Checks a plan's offload to host memory.
 #ifndef EVENKEEL_PLANNER_CHECK_OFFLOAD_CHECKER_H_
 #define EVENKEEL_PLANNER_CHECK_OFFLOAD_CHECKER_H_
 

@@ -11,7 +11,7 @@
 
 namespace evenkeel::planner {
 
-// Returns what is wrong. Empty for a job that packs and a plan that says nothing about padding.
+// Returns the faults, in words. Empty if the job packs and the plan has no figures of padding.
 std::vector<std::string> CheckPadding(const Job& job, const Batching& batching, const Plan& plan);
 
 }  // namespace evenkeel::planner

@@ -92,8 +92,8 @@ class StageChecker {
     return true;
   }
 
-  // Returns whether the trainer can cut an encoder, or the job asks for something that only such a
-  // trainer does.
+  // Returns whether the trainer can cut an encoder, or the job asks for a feature of such a
+  // trainer.
   bool MayCutEncoder() const {
     const Constraints& c = job_.constraints;
     const bool one_f_one_b = !c.schedule || *c.schedule == Schedule::kOneFOneB;
@@ -126,7 +126,7 @@ class StageChecker {
     }
   }
 
-  // Returns what all layers of a kind recompute where all must.
+  // Returns the parts that layers of a kind recompute, if the policy requires all of them to.
   RecomputeParts PartsOfAll(LayerKind kind) const {
     const ActivationOffload& activations = job_.training.activations;
     if (activations.modules == 0) return kWholeLayer;

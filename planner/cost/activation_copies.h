@@ -8,11 +8,11 @@
 
 namespace evenkeel::planner {
 
-// Returns what an offloaded language layer recomputes: nothing, or the whole of it.
+// Returns the parts that an offloaded language layer recomputes: none, or the whole layer.
 RecomputeParts PartsBesideOffload(const Job& job);
 
-// Moves what the job offloads of a layer's kept tensors to the host, and adds the time that passes
-// wait for copies (of LayerCost::copied).
+// Moves the kept tensors that the job offloads to the host, and adds the time that passes wait for
+// the copies of LayerCost::copied.
 void OffloadActivations(const Job& job, const PackShape& mean, LayerCost& layer);
 
 }  // namespace evenkeel::planner

@@ -31,7 +31,7 @@ void AddBlockIndex(LayerBuilder& b, const AttentionShape& s) {
   b.Transient(2 * D(width) + D(s.hidden));
 }
 
-// Widths per row of what attention's input is projected to, on a rank or of the whole model.
+// Widths per row of the projections of attention's input, on a rank or of the whole model.
 struct InputWidths {
   int64_t queries = 0, keys = 0, values = 0, gates = 0;
   int64_t all() const { return queries + keys + values + gates; }

@@ -94,7 +94,7 @@ std::vector<LayerCalibration> CalibratedLayers(const std::vector<Rating>& rating
   return layers;
 }
 
-// Whether the models have the same layers, though perhaps not as many.
+// Returns whether the models have the same layers, perhaps in different numbers.
 bool SameModel(const ModelSpec& a, const ModelSpec& b) {
   return std::all_of(std::begin(kParts), std::end(kParts),
                      [&](Part part) { return SamePart(part, a, b); });
@@ -208,7 +208,8 @@ void CalibrationBook::AddCollectives(const GpuSpec& gpu, const CurveTest& uses,
   for (const RecordedCurve& recorded : found->second) {
     if (!uses(recorded.curve)) continue;
     curves.push_back(recorded.curve);
-    // A larger message takes no less time than a smaller one: what says so is noise.
+    // A larger message takes at least as long as a smaller one. A measurement that contradicts this
+    // is noise.
     std::vector<CollectivePoint>& points = curves.back().points;
     for (size_t i = 1; i < points.size(); ++i)
       points[i].ns = std::max(points[i].ns, points[i - 1].ns);

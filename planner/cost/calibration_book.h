@@ -39,9 +39,11 @@ class CalibrationBook {
   // Returns the calibration for a job with this model on this GPU type. A component counts if it
   // has the catalogue's name and its dimensions.
   Calibration For(const ModelSpec& model, const GpuSpec& gpu) const;
-  // The same, with the collectives that were measured on such a cluster.
+  // Returns the calibration for a job with this model on this cluster, with the collectives that
+  // were measured on such a cluster.
   Calibration For(const ModelSpec& model, const Cluster& cluster) const;
-  // Returns the calibration for what a profile measures, without its stand-in.
+  // Returns the calibration for the model or component that a profile measures, without its
+  // stand-in.
   Calibration For(const MeasuredProfile& profile) const;
 
   // Returns all ratings of the profile's component on its GPU type, under any tensor degree.
@@ -70,7 +72,7 @@ class CalibrationBook {
     bool IsLike(const ModelSpec& model, const GpuSpec& gpu, const std::string& layer_version) const;
   };
 
-  // What a calibration is made of, and where that comes from.
+  // A calibration in the making, and the revisions that it comes from.
   struct Draft {
     Calibration calibration;
     std::vector<int64_t> revisions;

@@ -124,7 +124,8 @@ void AddCompressedAttention(LayerBuilder& b, const LanguageModel& m, const Langu
 
 namespace {
 
-// Scores what earlier blocks gave, and sums it by the scores. Blocks are kept where they were made.
+// Scores the outputs of earlier blocks, and sums them by the scores. Blocks are kept where they
+// were made.
 void AddBlockResidual(LayerBuilder& b, const LanguageModel& m) {
   const double shard = b.shard(), all = D(m.streams * m.hidden) * shard;
   b.Begin("block residual", kNorms);
@@ -154,8 +155,8 @@ void AddHyperConnection(LayerBuilder& b, const LanguageModel& m) {
   b.Transient(2 * all);
 }
 
-// One stream's routers weigh what every stream is predicted to be, and how the layer's output
-// corrects it. Both read and write all streams.
+// The routers of one stream weigh the prediction of every stream and its correction by the layer's
+// output. Both read and write all streams.
 void AddAlternatingUpdate(LayerBuilder& b, const LanguageModel& m) {
   const int64_t n = m.streams;
   const double shard = b.shard(), h = D(m.hidden), all = D(n) * h * shard;

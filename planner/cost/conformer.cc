@@ -1,4 +1,4 @@
-// What conformers add to transformers: section 1.1 of docs/COST_MODEL.md.
+// The parts that conformers add to transformers: section 1.1 of docs/COST_MODEL.md.
 #include "planner/base/integers.h"
 #include "planner/cost/transformer_layer.h"
 

@@ -24,8 +24,9 @@ CoreHeads HeadsOf(const LayerBuilder& b, const RankHeads& rank, bool causal) {
           1 / D(p.context / ranks)};
 }
 
-// Adds what context-parallel ranks exchange: heads (inputs and outputs), and keys and values: while
-// they work on those that they already have (a ring), or before (an all-gather).
+// Adds the exchange between context-parallel ranks: heads (inputs and outputs), and keys and
+// values. A ring exchanges these while ranks work on those that they already have, an all-gather
+// before.
 void AddContextExchange(LayerBuilder& b, const RankHeads& rank) {
   const Parallelism& p = b.setting().parallelism;
   if (p.context == 1) return;
@@ -53,7 +54,7 @@ struct SeenSquares {
   double per_token = 0, per_squared = 1;
 };
 
-// Returns what the kind of attention leaves of the squared tokens of a sample.
+// Returns the part of the squared tokens of a sample that the kind of attention computes.
 double SquaresSeen(AttentionKind kind, double window, double tokens) {
   if (kind == AttentionKind::kFull || tokens <= window) return tokens * tokens;
   if (kind == AttentionKind::kWindow || kind == AttentionKind::kIndexed)
@@ -62,8 +63,8 @@ double SquaresSeen(AttentionKind kind, double window, double tokens) {
   return chunks * window * window + rest * rest;
 }
 
-// The same for entries of `entry_tokens` tokens each, of which a token sees at most `entries`
-// (0: all).
+// SquaresSeen for attention to entries of `entry_tokens` tokens each. A token sees at most
+// `entries` of them (0: all).
 double EntriesSeen(double entry_tokens, double entries, double tokens) {
   if (entry_tokens == 0) return 0;
   const double most = entries * entry_tokens;  // tokens, from which on entries are picked
@@ -220,8 +221,8 @@ PackCost HeldPairs(const LayerBuilder& b, const RankHeads& rank, int64_t sequenc
   return D(b.setting().head_ranks) / D(b.setting().parallelism.context) * all;
 }
 
-// Returns what the flash kernel takes for a pack of `samples` sequences (0: many) of the rank's
-// heads, or of those that it exchanged them for.
+// Returns the ratios of the flash kernel for a pack of `samples` sequences (0: many), with the
+// rank's heads or those that it received in exchange.
 FlashRatios FlashOf(const LayerBuilder& b, const AttentionShape& shape, int64_t samples) {
   const Execution& execution = b.setting().execution;
   const bool causal = shape.sequence == 0;
@@ -234,14 +235,14 @@ FlashRatios FlashOf(const LayerBuilder& b, const AttentionShape& shape, int64_t 
        .sequences = D(samples * HeadsOf(b, shape.rank, causal).heads)});
 }
 
-// The number of the mean pack matters for time.
+// For time, the number of samples in the mean pack matters.
 FlashRatios MeanFlash(const LayerBuilder& b, const AttentionShape& shape) {
   return FlashOf(b, shape,
                  shape.sequence > 0 ? b.EqualRows() / shape.sequence : SamplesOf(b.setting().mean));
 }
 
-// The number of the packs that hold most matters for memory. Few samples have many copies: a pack
-// of one may hold more than a larger pack of two.
+// For memory, the number of samples in the packs that hold most matters. Few samples have many
+// copies: a pack of one may hold more than a larger pack of two.
 FlashRatios LargestFlash(const LayerBuilder& b, const AttentionShape& shape) {
   const PackShape& largest = b.setting().largest;
   if (shape.sequence > 0)

@@ -17,12 +17,13 @@ struct CostConstants {
   double ada_clock = 0.70;
   double hopper_clock = 0.79;
   double blackwell_clock = 0.62;
-  // The same in runs whose products have fewer than 16 bits, which draw less power.
+  // Sustained clock of Blackwell in runs whose products have fewer than 16 bits. They draw less
+  // power.
   double blackwell_low_clock = 0.77;
   double other_clock = 0.91;
 
   double hbm_efficiency = 0.8;  // share of the HBM rate that streaming kernels reach
-  // From the end of one kernel to the first work of the next, on the GPU.
+  // Time from the end of one kernel to the first work of the next, on the GPU.
   double kernel_launch_ns = 2500;
   // Time of flash attention's backward pass over that of its forward pass, for kernels that
   // flash_attention.cc does not know.

@@ -1,4 +1,4 @@
-// Attention of a decoder's layer to what an encoder gives: section 1.2 of docs/COST_MODEL.md.
+// Attention of a decoder's layer to the output of an encoder: section 1.2 of docs/COST_MODEL.md.
 #include <algorithm>
 
 #include "planner/base/integers.h"

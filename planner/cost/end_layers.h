@@ -7,7 +7,7 @@
 
 namespace evenkeel::planner {
 
-// `index` is that of the encoder among the model's.
+// `index` is the encoder's index in the model.
 LayerWork PatchEmbeddingWork(const RankSetting& setting, const Encoder& encoder, size_t index);
 LayerWork ProjectorWork(const RankSetting& setting, const EncoderTower& tower, size_t index,
                         int64_t llm_hidden);
@@ -18,12 +18,12 @@ LayerWork TokenEmbeddingWork(const RankSetting& setting, const LanguageModel& mo
 // holds a copy of the embedding with more.
 LayerWork HeadWork(const RankSetting& setting, const LanguageModel& model);
 
-// What the head holds while it runs, besides what it keeps, at the larger of two moments: the loss
-// and the backward pass of its product. docs/COST_MODEL.md, section 1.6.
+// The memory that the head holds only while it runs, at the larger of two moments: the loss and the
+// backward pass of its product. docs/COST_MODEL.md, section 1.6.
 struct HeadTransient {
   PackCost logits;             // bytes of the logits, their softmax and gradient
   PackCost rest;               // bytes of the gathered rows and their gradient
-  double weight_gradient = 0;  // bytes of the head's in 16 bits
+  double weight_gradient = 0;  // bytes of the head's weight gradient in 16 bits
 };
 // Returns the transient of `largest`, the pack that must fit.
 HeadTransient HeadTransientOf(const RankSetting& setting, const LanguageModel& model,

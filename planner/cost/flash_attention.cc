@@ -80,7 +80,7 @@ FlashRatios RatiosOf(const FlashPass& pass, const GpuCosts& gpu, const CostConst
   if (pass.dropout) {
     const double forward = slower ? kFlash2Dropout : generation.dropout_forward;
     ratios.forward *= forward;
-    // It is relative to the forward pass, which has dropout too.
+    // The ratio is relative to a forward pass that has dropout too.
     ratios.backward *= (slower ? kFlash2Dropout : generation.dropout_backward) / forward;
   }
   if (!pass.deterministic) return ratios;

@@ -27,8 +27,9 @@ struct FlashRatios {
   // Bytes of memory that the backward pass moves per value of the queries, besides its products: it
   // reads the output and its gradient, and collects the gradients of queries.
   double backward_bytes = 0;
-  double copies = 1;  // of the queries' gradients in fp32
-  // What the backward pass stores for each pair of tokens that sees each other, and reads back.
+  double copies = 1;  // fp32 copies of the queries' gradients
+  // Bytes that the backward pass stores, and reads back, for each pair of tokens that see each
+  // other.
   double pair_bytes = 0;
 };
 

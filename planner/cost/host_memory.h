@@ -20,18 +20,19 @@ struct HostMemory {
   int64_t total() const { return processes + checkpoint + data_loading + offloaded; }
 };
 
-// What a job may use of one node's host, and of the link of one of its GPUs.
+// The part of one node's host, and of the link of one of its GPUs, that a job may use.
 struct Host {
   int64_t memory_bytes = 0;
   double memory_bytes_per_second = 0;
-  double link_bytes_per_second = 0;  // that copies reach, per direction
+  double link_bytes_per_second = 0;  // rate that copies reach, per direction
 };
 
 // Share of the nominal rate of a host's memory at which Adam's update runs there: 10^10 parameters
 // in 2.57 s on the two Xeon 8168 of a DGX-2, 256 GB/s (ZeRO-Offload, arXiv 2101.06840, table 4).
 inline constexpr double kHostUpdateShare = 0.45;
 
-// Returns what the cluster says of its hosts, or otherwise the share of the GPU type's usual host.
+// Returns the figures that the cluster gives for its hosts. A figure that it does not give is the
+// job's share of the GPU type's usual host.
 Host HostOf(const Cluster& cluster);
 
 // Returns whether plans must fit in the host's memory: they must if they offload, or if the job
@@ -57,8 +58,8 @@ double DeviceToHostTime(const Job& job, double parameters);
 double HostUpdateTime(const Job& job, double parameters);
 
 // Returns the host memory of one pod. `ranks` are the job's ranks in one node; `state_bytes` are
-// the weights and optimizer state of the fullest GPU; `offloaded_bytes` are what it offloads, and
-// copies of gradients; `largest` is the pack that must fit.
+// the weights and optimizer state of the fullest GPU; `offloaded_bytes` are the bytes that it
+// offloads, copies of gradients included; `largest` is the pack that must fit.
 HostMemory HostMemoryOf(const Job& job, int64_t ranks, int64_t state_bytes,
                         const PackShape& largest, int64_t offloaded_bytes = 0);
 

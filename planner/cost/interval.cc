@@ -16,8 +16,7 @@ constexpr double kCommunicationShare = 0.3;
 constexpr double kHostValues = 2 << 20, kHostRate = 312e12;
 // Assumed: on GPUs without published runs the errors are this much larger.
 constexpr double kOtherGpu = 1.5;
-// The same factor for runs below 16 bits on trainers without a record; it covers the published
-// runs.
+// As kOtherGpu, for runs below 16 bits on trainers without a record. It covers the published runs.
 constexpr double kOtherRecipe = 2.25;
 
 struct Range {

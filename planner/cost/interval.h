@@ -11,7 +11,7 @@
 
 namespace evenkeel::planner {
 
-// What bounds a step, as far as errors of its prediction depend on it.
+// The resource that limits a step. Prediction errors differ by resource.
 enum class Regime {
   kHost,     // little work per layer and rank: the host launches more slowly than the GPU computes
   kDevice,   // compute

@@ -30,16 +30,15 @@ class KernelTime {
   // Returns the time per row of C[rows x n] = A[rows x k] B[k x n] in 16 bits, one of many equal
   // products in one launch (batched matrix product). REQUIRES: rows > 0.
   double BatchedRow(int64_t n, int64_t k, int64_t rows) const;
-  // Returns the time of a weight's gradient, C[n x k] += A[rows x n]' B[rows x k], of whose result
-  // the product reads and writes `result_bytes` per value. `count` is as in Matrix.
+  // Returns the time of a weight's gradient, C[n x k] += A[rows x n]' B[rows x k]. The product
+  // reads and writes `result_bytes` per value of C. `count` is as in Matrix.
   Affine WeightGradient(int64_t n, int64_t k, int64_t rows = 0,
                         NumberFormat format = NumberFormat::k16Bit,
                         double result_bytes = kAccumulatedBytes, int64_t count = 1) const;
   // Returns the time of bringing rows of k 16-bit values into a format, in each layout that
   // products read. With `known_scale`, nothing looks for the largest value first. Zero for 16 bits.
   Affine Quantise(int64_t k, NumberFormat format, bool known_scale = false) const;
-  // Those of the functions above that take a format require that the GPU multiplies in it
-  // (HasProducts).
+  // The functions above that take a format require that the GPU multiplies in it (HasProducts).
 
   // Returns the time of flash attention over full (bidirectional) sequences of `length` tokens.
   // `rows`, which counts sequences x length, is as in Matrix.
@@ -58,7 +57,7 @@ class KernelTime {
   // Returns the time of a scan in chunks (gated delta nets) that computes this many FLOPs.
   double ScanTime(double flops) const;
 
-  // Returns what a flash kernel takes, relative to the attention times above.
+  // Returns the cost of a flash kernel relative to the attention times above.
   FlashRatios Flash(const FlashPass& pass) const;
 
   // Returns the time of norms, activations and residuals that read and write `bytes_per_row` bytes

@@ -12,7 +12,7 @@ namespace {
 // Norms and activations move two tensors forward and three backward.
 constexpr double kStreamBackward = 1.5;
 
-// What dropout of an adapter's input keeps per value: a copy in 16 bits and a mask.
+// Bytes per value that dropout of an adapter's input keeps: a copy in 16 bits and a mask.
 constexpr double kDroppedBytes = 3;
 
 // Time of bitsandbytes' kernel that unpacks NF4 over that of streaming its bytes: 1.17 ns for 1000
@@ -36,7 +36,7 @@ double AddingNs(const RankSetting& setting, double weights) {
   return add.constant + add.per_row;
 }
 
-// What a grouped product takes besides its tiles, to set up the sizes of its groups: measured on
+// Time of a grouped product, on top of its tiles, to set up the sizes of its groups: measured on
 // H100 and H200 (section "experts").
 constexpr double kGroupedStartNs = 12e3;
 
@@ -387,8 +387,8 @@ void LayerBuilder::TensorPass(double width, bool in_16bit) {
 
 void LayerBuilder::HideTensorPasses() {
   const double ranks = tensor();
-  // Neither TransformerEngine nor PyTorch hides all that it could: the parts are short, and
-  // PyTorch's also slow the products down.
+  // TransformerEngine and PyTorch hide less than they could: the parts are short, and PyTorch's
+  // also slow the products down.
   const double share = setting_.transformer_engine ? setting_.kernels.constants().engine_overlap
                                                    : setting_.kernels.constants().tensor_overlap;
   for (const Exchanged& pass : tensor_passes_) {

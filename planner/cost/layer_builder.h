@@ -37,9 +37,10 @@ struct RankSetting {
   // ranks that share them. `largest` has the units that this share of them holds.
   double unit_share = 1;
   RankGroup encoder_group = {};
-  // Neighbours of the context ranks that exchange heads. Others have other rows of a sample.
+  // Number of neighbouring context ranks that exchange heads. The other context ranks hold other
+  // rows of a sample.
   int64_t head_ranks = 1;
-  bool encoder_trains = true;          // else nothing that layers read of encoders has a gradient
+  bool encoder_trains = true;          // if false, the encoders' output needs no gradient
   OffloadModules offload_modules = 0;  // of language layers
   bool pads_vocabulary = true;
   UnfusedSoftmax softmax = UnfusedSoftmax::kPyTorch;
@@ -67,7 +68,7 @@ class LayerBuilder {
 
   // Begins an operation. The calls that follow add to it.
   void Begin(const char* name, RecomputeParts repeated_by = 0);
-  // Says whose rows the operations that follow work on.
+  // Sets the rows that the operations that follow work on.
   void SetRows(Rows rows) { rows_ = rows; }
 
   // A linear layer in -> out, both widths on this rank. It works on `share` of the rank's rows
@@ -79,7 +80,7 @@ class LayerBuilder {
     int64_t in = 0, out = 0;
     double whole_flops = 0;
     bool bias = false;
-    int64_t unbiased = 0;  // of the outputs, if `bias`
+    int64_t unbiased = 0;  // outputs without a bias, if `bias`
     uint32_t target = 0;
     double share = 1;
     int64_t copies = 1;
@@ -87,18 +88,18 @@ class LayerBuilder {
     bool router = false;
     bool shared = false;       // the weight is counted elsewhere
     bool saved = false;        // a copy of the weight trains in full, along with adapters
-    bool fixed_input = false;  // nothing before it trains, whatever else the layer reads
+    bool fixed_input = false;  // its input needs no gradient, even if the layer's other inputs do
     double slower = 1;         // time of its products over that of the fitted curve
     // Widths of the products that eager modules run for it, one by one. If empty, there is one.
     std::array<int64_t, 4> products = {};
   };
   void AddLinear(const Linear& linear);
-  // Adds what frozen weights in 4 or 8 bits cost at each use: they are first read, and written in
+  // Adds the cost of frozen weights in 4 or 8 bits at each use: they are first read, and written in
   // 16 bits.
   void Unpack(const Linear& linear);
   // Returns the number of adapters next to the product.
   int64_t ModulesOf(const Linear& linear) const;
-  // Adds what autocast casts for the products: the weights, and rows in fp32.
+  // Adds autocast's casts for the products: of the weights, and of rows in fp32.
   void AddCasts(const Linear& linear);
   // Adds the passes of adapters next to their products.
   void AddAdapterStreams(const Linear& linear, int64_t adapters);
@@ -118,7 +119,7 @@ class LayerBuilder {
   // Lets Offloads() take effect from here on, for the modules that the setting offloads. Before
   // this call it does nothing.
   void OffloadsModules() { offload_modules_ = setting_.offload_modules; }
-  // Says that the module's offload moves what the last call kept, if it kept anything: as one
+  // Lets the module's offload move the tensor that the last call kept, if it kept any: as one
   // tensor, or as tensors of this many 16-bit values per row. Small tensors stay on the GPU.
   void Offloads(OffloadModule module);
   void Offloads(OffloadModule module, std::initializer_list<double> tensors);
@@ -132,8 +133,8 @@ class LayerBuilder {
   // written (empty_cuda() of ATen): this many values in each pass. Stream and AddLinear fill
   // theirs.
   void Fill(double forward, double backward);
-  // Adds such passes by bytes per row that they move: none where they move nothing. They do not
-  // count as launches, so the host takes no time for them.
+  // Adds passes over memory by the bytes per row that they move; none if they move nothing. They do
+  // not count as launches, so the host takes no time for them.
   void StreamBytes(double forward, double backward, double share = 1);
   // Adds 16-bit values per row that the backward pass holds besides the kept tensors.
   void Transient(double values);
@@ -153,18 +154,19 @@ class LayerBuilder {
   void AddGradientExchange(double ns);
   // Adds an exchange of rows between the ranks of experts, by the execution's dispatcher, for
   // `values` of each of the rank's routed rows. With Execution::overlap_experts it overlaps with
-  // the compute that another micro-batch has in a layer of this kind, with overlap_shared_expert
-  // with the products from SharedExpert() on.
+  // the compute of another micro-batch in a layer of this kind. With overlap_shared_expert it
+  // overlaps with the products from SharedExpert() on.
   void ExpertExchange(double values, int64_t top_k);
-  // Does the same for an all-gather or reduce-scatter among the ranks of one expert.
+  // Adds an all-gather or reduce-scatter among the ranks of one expert. It overlaps as
+  // ExpertExchange does.
   void ExpertGather(int64_t ranks, double bytes_per_row);
-  // Says that the operations that follow are the shared expert's.
+  // Marks the operations that follow as the shared expert's.
   void SharedExpert() { shared_from_ = work_.operations.size(); }
 
   // Adds a norm over `width` values of `share` of the rows.
   void AddNorm(Norm norm, double width, double share);
-  // Adds its passes and what it keeps, without its weights: those of norms on single heads are of
-  // one head.
+  // Adds the passes and kept tensors of a norm, but not its weights: norms on single heads have
+  // only the weights of one head.
   void AddNormRows(Norm norm, double width, double share);
 
   PackCost PerRow(double value) const { return PerRowOf(rows_, value); }
@@ -195,7 +197,7 @@ class LayerBuilder {
  private:
   static PackCost PerRowOf(const Rows& rows, double value);
   double MeanRows() const;
-  // Counts a linear layer's products, and says which of them kAlternateProducts runs again.
+  // Counts a linear layer's products, and marks those that kAlternateProducts runs again.
   void CountProducts(const Linear& linear, const PackCost& time);
   bool KeepsQuantised(uint32_t target) const;
   // Returns the bytes of a value that tensor-parallel ranks gather for the products.
@@ -210,7 +212,7 @@ class LayerBuilder {
   LoraSpec lora_;
   double shard_;
   OffloadModules offload_modules_ = 0;
-  double kept_value_bytes_ = 0;  // of what the last call that may keep kept; 0 if it kept nothing
+  double kept_value_bytes_ = 0;  // per value of the tensor kept last; 0 if the last call kept none
   LayerWork work_;
   // The input that KeepInput kept last, for the operation of that number (from 1).
   struct KeptInput {
@@ -225,7 +227,7 @@ class LayerBuilder {
     Rows rows = {};
   };
   std::vector<Exchanged> tensor_passes_, expert_exchanges_;
-  int64_t products_ = 0;    // without a bias, so far
+  int64_t products_ = 0;    // number of products without a bias so far
   size_t shared_from_ = 0;  // the first operation of the shared expert; 0 without one
 };
 

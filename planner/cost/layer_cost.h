@@ -44,8 +44,8 @@ struct LayerCost {
   // Part of `backward` that no other pass waits for (zero-bubble schedules).
   PackCost weight_gradient;
   // Communication of tensor, context and expert parallelism and, with ZeRO-3, the part of weight
-  // gathering that compute does not hide. Backward, also the update of the layer's weights, where
-  // it is inside that pass (Training::fused_step).
+  // gathering that compute does not hide. Backward also includes the update of the layer's weights
+  // if it runs inside that pass (Training::fused_step).
   PackCost forward_communication, backward_communication;
   PackCost forward_flops;           // of the model, all tensor-parallel ranks together
   double backward_flops_ratio = 2;  // backward over forward
@@ -65,18 +65,18 @@ struct LayerCost {
   int64_t weight_bytes = 0;
   int64_t gradient_bytes = 0;
   int64_t optimizer_bytes = 0;
-  int64_t offloaded_bytes = 0;  // of the optimizer, in host memory
-  // Host memory that the rank takes for the layer: the states that a checkpoint stages, and what is
-  // offloaded.
+  int64_t offloaded_bytes = 0;  // of the optimizer's states, in host memory
+  // Host memory that the rank takes for the layer: the states that a checkpoint stages, and the
+  // offloaded tensors.
   int64_t host_bytes = 0;
-  // If activations are offloaded: `copied` is what the layer, or its offloaded modules, keep of a
-  // pack on GPU and host together; `host_kept_bytes` is the part of the largest pack's bytes that
-  // is on the host.
+  // If activations are offloaded: `copied` is the bytes that the layer, or its offloaded modules,
+  // keep of a pack on GPU and host together; `host_kept_bytes` is the part of the largest pack's
+  // bytes that is on the host.
   PackCost copied;
   int64_t host_kept_bytes = 0;
-  int64_t update_bytes = 0;  // that only the optimizer's step holds, when no activations are kept
-  // If the backward pass makes the gradients (SetGradients): what exists of them at the end of that
-  // pass, in place of `gradient_bytes`.
+  int64_t update_bytes = 0;  // held only in the optimizer's step, after all activations are freed
+  // If the backward pass makes the gradients (SetGradients): bytes of gradients that exist at the
+  // end of that pass, in place of `gradient_bytes`.
   int64_t made_bytes = 0;
   // If the backward pass makes the gradients: the most that this layer's own backward pass holds in
   // addition to all layers' `made_bytes`, when no other layer keeps activations. 0 if that cannot
@@ -95,7 +95,7 @@ struct LayerCost {
 
   bool recomputable() const { return modes.size() > 1; }
   int64_t static_bytes() const { return weight_bytes + gradient_bytes + optimizer_bytes; }
-  // What it holds at the end of the backward pass.
+  // Returns the bytes that the layer holds at the end of the backward pass.
   int64_t states_bytes() const { return static_bytes() + made_bytes; }
 };
 
@@ -116,7 +116,7 @@ struct LayerProfile {
   bool pools_gradients = false;
   // Host memory that a rank's layers may take (LayerCost::host_bytes).
   int64_t host_room = kNoHostLimit;
-  // What every stage recomputes under RecomputePolicy::kOneSetting. If nullopt, each stage chooses
+  // The recompute of every stage under RecomputePolicy::kOneSetting. If nullopt, each stage chooses
   // among the modes.
   std::optional<RecomputeSetting> setting;
 

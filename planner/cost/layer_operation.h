@@ -34,7 +34,7 @@ struct LayerOperation {
   PackCost matrices;                    // products with the layer's weights
   PackCost input_gradients;             // of those products: backward, if a layer before trains
   PackCost weight_gradients;            // of those products: backward, if the weight trains
-  bool weight_trains = false;           // whatever the component does
+  bool weight_trains = false;           // even if the component does not
   PackCost adapters;                    // products of LoRA's matrices
   PackCost attention;                   // forward: scores, softmax, product with the values
   PackCost attention_gradients;         // the backward pass of the attention

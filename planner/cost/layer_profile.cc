@@ -99,8 +99,8 @@ class ProfileBuilder {
             .keeps_cast_weights = execution_.autocast && gathers()};
   }
 
-  // Sets times by what trains. Backward repeats each product for the input's gradient if a layer
-  // before it (or an adapter next to it) trains, and for the weight's gradient if the weight does.
+  // Sets times. Backward repeats each product for the input's gradient if a layer before it (or an
+  // adapter next to it) trains, and for the weight's gradient if the weight does.
   void SetTimes(LayerCost& layer, const LayerWork& work, TrainMode train) {
     layer.trains = work.trained_parameters > 0;
     const bool input_gradient = trained_before_ || train == TrainMode::kLora;
@@ -182,8 +182,9 @@ class ProfileBuilder {
     layer.update_ns = Nearest(update);
   }
 
-  // Returns the time that collectives and copies add to the compute of a layer beside which they
-  // run: the part that it does not hide, and what the processors that collectives take cost it.
+  // Returns the time that collectives and copies add to the compute of a layer that runs beside
+  // them: the part that the compute does not hide, and the slowdown by the processors that
+  // collectives take.
   double Beside(double compute, double collectives, double copies) const {
     const double exposed = std::max(0.0, collectives + copies - compute);
     const double hidden = std::max(0.0, collectives - exposed);
@@ -193,8 +194,8 @@ class ProfileBuilder {
 
   bool gathers() const { return job_.training.zero_stage == ZeroStage::kWeights; }
 
-  // Adds what gathering weights and reducing gradients take beside compute, the same for every
-  // pack.
+  // Adds the time of gathering weights and reducing gradients beside compute, which is equal for
+  // all packs.
   void GatherWeights(LayerCost& layer, const LayerWork& work) {
     const GatherTimes times = GatherTimesOf(job_, kernels_, network_, p_, work);
     const double forward = layer.forward.at(mean_), backward = layer.backward.at(mean_);
@@ -210,9 +211,9 @@ class ProfileBuilder {
         times.gather_traffic + times.reduce_traffic;
   }
 
-  // Returns the bytes held besides a layer's kept tensors and transients: buffers, weight gradients
-  // before they are in the gradient buffer and, with ZeRO-3, the weights of this layer and the
-  // next.
+  // Returns the bytes held on top of a layer's kept tensors and transients: buffers, weight
+  // gradients before they are in the gradient buffer and, with ZeRO-3, the weights of this layer
+  // and the next.
   double Surroundings(const LayerWork& work) const {
     // If frozen weights have 4 or 8 bits, the matrix in use also takes its memory in 16 bits.
     double bytes = D(profile_.buffer_bytes) + WeightGradientBytes(job_.training, work) +
@@ -285,10 +286,10 @@ class ProfileBuilder {
             .per_token = rows.per_token * rows.share * D(width) * value * shard};
   }
 
-  // Sets the bytes that leave a layer: its own rows and, in an encoder, what earlier ones gave.
+  // Sets the bytes that leave a layer: its own rows and, in an encoder, earlier encoders' outputs.
   void SetOutput(LayerCost& layer, const Rows& rows, int64_t width) {
     PackCost bytes = OutputBytes(rows, width);
-    // A decoder that attends to what the encoder gives hands it on.
+    // A decoder that attends to the encoder's output hands it on.
     if (IsTowerLayer(layer.kind) || job_.model.language_model.cross) bytes += passing_;
     layer.mean_output_bytes = Nearest(bytes.at(mean_));
     layer.output_bytes = Nearest(bytes.at(setting_.largest));
@@ -360,7 +361,7 @@ class ProfileBuilder {
     setting_.largest.units[index] *= share.largest / share.mean;
   }
 
-  // An encoder reads nothing of those before it, whose outputs pass by its layers.
+  // An encoder does not read the outputs of earlier encoders, which pass by its layers.
   void AddTower(size_t index) {
     const EncoderTower& tower = job_.model.towers[index];
     const Encoder& e = tower.encoder;

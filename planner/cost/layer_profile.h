@@ -23,7 +23,7 @@ inline constexpr int64_t kSeveralMicroBatches = 2;
 // embeddings (which head and embedding share with one stage) and, with `virtual_stages`, for
 // buffers. A layer's modes are the sets of parts on the lower convex hull of (repeated time, kept
 // bytes): a mix of two of them over the layers is as good as any other set, to within one layer.
-// `also` names sets to keep besides, for plans that somebody else wrote; a mode added this way may
+// `also` names further sets to keep, for plans that somebody else wrote; a mode added this way may
 // take longer and keep more than its neighbour. Under RecomputePolicy::kOneSetting the modes are
 // those of the trainer's settings instead (GivenModes). `micro_batches`, per rank and step, affect
 // only gradients: with several, gradients are held during the whole step; with one, the backward

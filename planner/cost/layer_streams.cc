@@ -17,7 +17,7 @@ constexpr double kAutocastBytes = 6;
 
 }  // namespace
 
-// Each cast reads 4 bytes and writes 2, or the reverse for gradients. What norms give is fp32:
+// Each cast reads 4 bytes and writes 2, or the reverse for gradients. The output of norms is fp32:
 // eager modules cast it for each product, and each copy is kept. Compiled ones cast it in the
 // norm's kernel.
 void LayerBuilder::AddCasts(const Linear& l) {

@@ -14,8 +14,8 @@ bool IsLanguageLayer(LayerKind kind) {
   return IsTransformerLayer(kind) && kind != LayerKind::kEncoder;
 }
 
-// Returns the most that a layer keeps and needs while it runs backward. Modes hardly differ in it:
-// what recompute drops is there again.
+// Returns the most bytes that a layer keeps and needs while it runs backward. Modes hardly differ
+// in it, because the tensors that recompute drops exist again.
 int64_t MostHeld(const LayerCost& layer) {
   int64_t most = 0;
   for (const RecomputeMode& mode : layer.modes)
@@ -27,7 +27,7 @@ bool IsFront(const LayerCost& layer) {
   return !IsTransformerLayer(layer.kind) && layer.kind != LayerKind::kHead;
 }
 
-// Returns what the layers in front of the transformer layers that run backward keep.
+// Returns the bytes kept by the layers in front of the transformer layers that run backward.
 int64_t FrontKept(const LayerProfile& profile) {
   int64_t bytes = 0;
   for (const LayerCost& layer : profile.classes) {

@@ -35,9 +35,9 @@ double BatchedRowTime(const MatrixMachine& machine, int64_t n, int64_t k, int64_
 // Bytes per value of a result that a product adds to: fp32, read and written.
 inline constexpr double kAccumulatedBytes = 8;
 
-// Returns the time of C[n x k] += A[rows x n]' B[rows x k], of whose result the product reads and
-// writes `result_bytes` per value, in ns. The sum runs over the rows, so the tiles do not depend on
-// them. `count` is as in ProductTime.
+// Returns the time of C[n x k] += A[rows x n]' B[rows x k], in ns. The product reads and writes
+// `result_bytes` per value of C. The sum runs over the rows, so the tiles do not depend on them.
+// `count` is as in ProductTime.
 Affine ReductionTime(const MatrixMachine& machine, int64_t n, int64_t k, int64_t rows,
                      double result_bytes = kAccumulatedBytes, int64_t count = 1);
 

@@ -17,8 +17,8 @@
 
 namespace evenkeel::planner {
 
-// What a layer worked on: units for layers of the encoder and the projector; tokens, as equal
-// samples of `sample_tokens` laid end to end, for layers of the language model.
+// The input of a measured layer: units for layers of the encoder and the projector; tokens, as
+// equal samples of `sample_tokens` laid end to end, for layers of the language model.
 struct MeasuredShape {
   int64_t units = 0;
   int64_t tokens = 0;
@@ -45,7 +45,8 @@ struct MemoryMeasurement {
   int64_t in_flight = 1;   // micro-batches
   MeasuredShape shape;     // of each micro-batch
   int64_t allocated_bytes = 0;
-  // Peak of the whole step; else between the last forward and the first backward.
+  // True: the peak of the whole step. False: the memory between the last forward and the first
+  // backward.
   bool is_peak = true;
 };
 
@@ -55,7 +56,7 @@ struct StepMeasurement {
   int64_t measured_ns = 0;
   int64_t steps = 1;         // number of steps whose mean is `measured_ns`
   int64_t predicted_ns = 0;  // by the plan, without the correction by measured steps
-  double mfu = 0;            // that the plan predicted for predicted_ns
+  double mfu = 0;            // MFU that the plan predicted for predicted_ns
   int64_t parameters = 0;    // of the plan's model: distinguishes models of the same name
   SharedValue<std::string> layer_version;  // Calibration::layer_version of the plan
   SharedValue<std::string> model_version;  // of the planner and catalogue that made the plan

@@ -18,14 +18,14 @@ constexpr int64_t kCommunicationBytes = kGiB;
 constexpr int64_t kReservePerMille = 43;
 constexpr int64_t kUsablePercent = 99;
 
-// Megatron's published runs hold 63 to 68 MB between iterations, besides weights, gradients,
+// Megatron's published runs hold 63 to 68 MB between iterations, on top of weights, gradients,
 // optimizer state and one workspace, in 20 runs without a pipeline.
 constexpr int64_t kLibraryBytes = 66'000'000;
 // Grouped products of experts run on this many streams, each with a workspace.
 constexpr int64_t kGroupedStreams = 4;
 
-// Hidden states that a pipeline stage holds besides its layers': received and sent, forward and
-// backward.
+// Hidden states that a pipeline stage holds on top of those of its layers: received and sent,
+// forward and backward.
 constexpr double kPipelineTensors = 4;
 
 }  // namespace
@@ -229,7 +229,7 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
   add(work.expert_parameters, work.trained_expert_parameters, work.matrix_expert_parameters,
       work.packed_expert_parameters, ExpertCopies(training, p));
   // Autocast's copies live until its forward pass ends, or until the backward pass needs them. FSDP
-  // gathers what they are made of, layer by layer: LayerBuilder keeps those.
+  // gathers the weights that they are made from, layer by layer: LayerBuilder keeps those.
   if (training.execution.autocast && training.zero_stage != ZeroStage::kWeights)
     sum.casts += kWeightBytes * work.cast_parameters;
   if (training.offload.weights) {

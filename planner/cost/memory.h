@@ -50,8 +50,8 @@ int64_t CapacityBytes(const Job& job);
 int64_t AllocatableBytes(const Cluster& cluster);
 int64_t AllocatableBytes(const Job& job);
 
-// Returns whether the plan's fullest stage, or what its misfit names, fits at both ends of the
-// memory interval.
+// Returns at which ends of the memory interval the plan's fullest stage, or the stage of its
+// misfit, fits.
 MemoryFit MemoryFitOf(const Job& job, const Plan& plan);
 
 // Returns whether the optimizer stores remainders of master weights: of whole weights in bfloat16,
@@ -80,14 +80,14 @@ bool HoldsQuantisedWeights(const Training& training);
 // Weights, gradients and optimizer state of a layer on one GPU, as the job's ZeroStage shards them.
 struct ShardedBytes {
   double weights = 0, gradients = 0, optimizer = 0;
-  double buckets = 0;    // of gradients that are copied to be reduced
-  double casts = 0;      // of weights, that autocast keeps for the backward pass
-  double offloaded = 0;  // of the optimizer, in host memory
-  double update = 0;     // that only the optimizer's step holds
-  double in_turn = 0;    // with Training::fused_step, in place of gradients and update
+  double buckets = 0;    // copies of gradients for the reduction
+  double casts = 0;      // of weights; autocast keeps them for the backward pass
+  double offloaded = 0;  // states of the optimizer in host memory
+  double update = 0;     // held only during the optimizer's step
+  double in_turn = 0;    // gradients and update under Training::fused_step
   double updated = 0;    // number of parameters that the rank updates
 
-  // Returns the weights with what is held beside them.
+  // Returns the weights with their buckets and casts.
   double WithCopies(bool has_backward) const {
     return weights + buckets + (has_backward ? casts : 0);
   }

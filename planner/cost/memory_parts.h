@@ -19,7 +19,7 @@ struct MemoryParts {
   int64_t buffers = 0;            // pipeline send and receive, workspaces of cuBLAS and the like
   int64_t communication = 0;      // NCCL's, outside the allocator
   int64_t framework = 0;          // CUDA context and libraries, outside the allocator
-  int64_t allocator_reserve = 0;  // what the caching allocator reserves beyond its allocations
+  int64_t allocator_reserve = 0;  // bytes of the caching allocator beyond its allocations
 
   // The sums below leave these out, because they are parts of fields above: `activations` by the
   // kind of layer, and the logits, their softmax and gradient in `workspace` (0 if the transient of

@@ -81,7 +81,7 @@ void AddProducts(LayerBuilder& b, const Products& p) {
   b.Begin(p.expert ? "experts activation" : "activation", kMlp | kActivation);
   b.Keep(ups * held, kMlp);
   if (p.expert) b.Offloads(kOffloadMoeActivation);
-  // Keeps the activation's value besides its product with the gate, or with the router's
+  // Keeps the activation's value in addition to its product with the gate, or with the router's
   // probability. Fused kernels keep neither, but experts without a gate have no fused kernel.
   if (apart || (p.expert && !p.gated)) b.Keep(held, kMlp | kActivation);
   b.Stream((ups + 1 + (apart ? 2 : 0)) * width);
@@ -121,7 +121,7 @@ void AddRouter(LayerBuilder& b, int64_t hidden, const MoeSpec& moe, double share
   b.operation().host_waits = true;  // for the rows of each expert
 }
 
-// Returns the share of the tokens that come from images, of which each unit gives one.
+// Returns the share of tokens that come from images: one token for each unit.
 double ShareOfImages(const RankSetting& setting) {
   double tokens = 0, units = 0;
   for (const LengthBin& bin : setting.dataset.bins) {
@@ -214,7 +214,7 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
                           .group = b.setting().network.ExpertGroup(p, expert_tensor)};
   const Dispatcher dispatcher = b.setting().execution.dispatcher;
   const double permuted = PermutedValues(dispatcher, routed);
-  // The gradient of all gathered rows, and what experts give, added up by row.
+  // The gradient of all gathered rows, and the experts' outputs added up by row.
   const double gathered = w * own * GatheredRows(dispatcher, p.expert);
   const auto exchange = [&] {
     b.Stream(permuted * w * own);

@@ -14,7 +14,7 @@ double ModelFlops(const LayerProfile& profile, const PackShape& pack);
 double PeakFlops(const Job& job);
 
 // Returns a lower bound on the predicted seconds of all passes of so many samples with this mean,
-// whatever the plan: all FLOPs at the peak rate, or at a higher rate if layers were measured to be
+// under every plan: all FLOPs at the peak rate, or at a higher rate if layers were measured to be
 // quicker than the model predicts.
 double LeastSeconds(const Job& job, const PackShape& mean_sample, double samples);
 

@@ -62,7 +62,7 @@ class Network {
   // Returns whether stages s and s + 1 are on different nodes. For the last stage, the next one is
   // the first, to which its chunks send.
   bool StageLinkCrossesNodes(const Parallelism& p, int64_t s) const;
-  // Returns the same for units of this many consecutive ranks.
+  // Returns StageLinkCrossesNodes for units of this many consecutive ranks in place of nodes.
   bool StageLinkCrosses(const Parallelism& p, int64_t s, int64_t unit) const;
 
   // Returns the ns of a one-way send of `bytes` from each rank of stage s to its peer on stage s +
@@ -71,7 +71,7 @@ class Network {
 
  private:
   RankGroup Group(int64_t ranks, int64_t stride) const;
-  // The functions named Model, and Ring and Exchange, know of no measurements.
+  // NodeModel, GroupModel, SendModel, Ring and Exchange ignore measurements.
   double NodeModel(Collective op, int64_t ranks, double bytes) const;
   double GroupModel(Collective op, const RankGroup& group, double bytes) const;
   double SendModel(bool crosses, double bytes, double rate) const;

@@ -17,7 +17,8 @@ constexpr int kNewtonSchulzSteps = 5;
 
 // PyTorch's clip_grad_norm_ (torch/nn/utils/clip_grad.py) reads each gradient for the norm, and
 // reads and writes it to scale it, whether the norm is too large or not: measured on H100
-// (tests/measure/h100.jsonl, section "optimizers"). Megatron scales only what is too large.
+// (tests/measure/h100.jsonl, section "optimizers"). Megatron scales only gradients whose norm is
+// too large.
 constexpr double kClippingPasses = 3;
 
 // Sums up matrices and the time to orthogonalise them.
@@ -81,7 +82,7 @@ double UpdateTime(const Job& job, const KernelTime& kernels, int64_t tensor, dou
   if (e.autocast) bytes -= kValueBytes;  // no weight in 16 bits is written
   // Half of each master weight is read and written, and the weight is read.
   if (StoresRemainders(job.training, record)) bytes -= kValueBytes;
-  // A step inside the backward pass knows no norm of all gradients.
+  // A step inside the backward pass cannot know the norm of all gradients.
   if (!job.training.trainer->megatron_kernels && !job.training.fused_step)
     bytes += kClippingPasses * (job.training.distributed_gradients_fp32 ? 4 : 2);
   const double moved = kernels.OptimizerUpdate(parameters * bytes);

@@ -16,7 +16,7 @@ inline constexpr double kFusedUpdateHostNs = 123e3;
 // OptimizerOffload, the host updates its share after the GPU has updated the rest.
 double OptimizerTime(const Job& job, const KernelTime& kernels, int64_t tensor, double parameters);
 
-// Returns the same with all of them on the GPU.
+// Returns OptimizerTime as if the GPU updated all parameters.
 double UpdateTime(const Job& job, const KernelTime& kernels, int64_t tensor, double parameters);
 
 }  // namespace evenkeel::planner

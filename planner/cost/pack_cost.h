@@ -1,4 +1,4 @@
-// What a pack is, for its costs, and a cost that depends on it.
+// The quantities of a pack that costs depend on, and a cost as a function of them.
 #ifndef EVENKEEL_PLANNER_COST_PACK_COST_H_
 #define EVENKEEL_PLANNER_COST_PACK_COST_H_
 
@@ -40,7 +40,7 @@ struct PackCost {
   PerEncoder<double> per_unit;
   double per_token = 0, per_squared = 0;
   double at(const PackShape& s) const { return at(s, kEncodersAtMost); }
-  // Returns the same more quickly if only the first `encoders` encoders cost anything.
+  // Returns at(s), more quickly, if only the first `encoders` encoders cost anything.
   double at(const PackShape& s, size_t encoders) const {
     double cost = constant;
     for (size_t e = 0; e < encoders; ++e) cost += per_unit[e] * s.units[e];

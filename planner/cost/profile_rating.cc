@@ -76,7 +76,7 @@ std::string ValueText(Rated what, double value) {
                                     : MillisecondsText(Nearest(std::max(0.0, value)));
 }
 
-// What a profile claims with a measurement or a group of probes; to be accepted or refused.
+// The claim of a measurement or of a group of probes, which is accepted or refused.
 struct Claim {
   Measured list = Measured::kLayerTime;
   std::vector<int64_t> indices;

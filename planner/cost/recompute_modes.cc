@@ -23,7 +23,7 @@ size_t LastNeeded(const LayerWork& work) {
   return i == 0 ? 0 : i - 1;
 }
 
-// Adds what kAlternateProducts runs again of an operation.
+// Adds the part of an operation that kAlternateProducts runs again.
 void RepeatAlternates(const LayerOperation& op, RecomputeMode& mode) {
   mode.repeated += op.products_again;
   mode.repeated += op.adapters;

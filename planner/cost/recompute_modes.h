@@ -1,4 +1,4 @@
-// Which parts of a layer can run forward again, what that costs, and what it saves:
+// The parts of a layer that can run forward again, their cost and the memory that they save:
 // docs/COST_MODEL.md, section 1.7.
 #ifndef EVENKEEL_PLANNER_COST_RECOMPUTE_MODES_H_
 #define EVENKEEL_PLANNER_COST_RECOMPUTE_MODES_H_
@@ -16,7 +16,7 @@ struct Tail {
   PackCost compute, communication;  // ns
 };
 
-// Returns what comes after the last tensor that the backward pass needs: nothing unless
+// Returns the costs of the operations after the last tensor that the backward pass needs: 0 unless
 // work.stops_early.
 Tail TailOf(const LayerWork& work, const PackShape& mean);
 
@@ -46,9 +46,9 @@ std::vector<RecomputeMode> GivenModes(const LayerWork& work, const PackShape& me
                                       const std::vector<RecomputeParts>& sets,
                                       const std::vector<RecomputeParts>& also);
 
-// Returns the mode that recomputes nothing and, if the layer has such parts, one that recomputes
-// them: what layers do when modules are offloaded. Each mode has the shares of its kept bytes that
-// the modules `moved` and `charged` place in host memory.
+// Returns the modes of layers when modules are offloaded: one that recomputes nothing and, if the
+// layer has `parts`, one that recomputes them. Each mode has the shares of its kept bytes that the
+// modules `moved` and `charged` place in host memory.
 std::vector<RecomputeMode> ModesBesideModules(const LayerWork& work, const PackShape& mean,
                                               const PackShape& largest, double workspace,
                                               RecomputeParts parts, OffloadModules moved,

@@ -19,7 +19,7 @@ constexpr double kStatesRate = 0.73, kSelectiveRate = 0.3;
 // measured on H200 (tests/measure/h200.jsonl, section "recurrences"); others are assumed.
 constexpr double kDeltaBackward = 2.3, kScanBackward = 2.5;
 
-// What one rank has of a mixer.
+// One rank's share of a mixer.
 struct Share {
   int64_t key_heads = 0, value_heads = 0;
   double keys = 0, values = 0;  // widths
@@ -67,7 +67,7 @@ double RateOf(ScanKind scan) {
   return 1;
 }
 
-// The projections into the scan, and what they give per row on this rank.
+// The projections into the scan, and their output per row on this rank.
 double AddInputs(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& r,
                  const Share& share, const Share& whole) {
   const double h = D(m.hidden);
@@ -137,7 +137,8 @@ void ExchangeHeads(LayerBuilder& b, double inputs, double outputs) {
   b.Exchange(Collective::kAllToAll, group, 2 * outputs);
 }
 
-// Both gates and what they scale are kept, and so is what the convolution reads and gives.
+// Both gates and the values that they scale are kept, as are the input and the output of the
+// convolution.
 void AddGatedConvolution(LayerBuilder& b, const RecurrentSpec& r, const Share& share,
                          double inputs) {
   const double values = share.values;

@@ -1,4 +1,5 @@
-// Limits of what is planned: beyond them, the nanoseconds of a step would not fit in 64 bits.
+// Limits of the jobs that are planned. Beyond them, the nanoseconds of a step would not fit in 64
+// bits.
 #ifndef EVENKEEL_PLANNER_COST_STEP_SIZE_LIMIT_H_
 #define EVENKEEL_PLANNER_COST_STEP_SIZE_LIMIT_H_
 

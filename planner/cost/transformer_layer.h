@@ -21,14 +21,15 @@ RankHeads EncoderHeads(const Encoder& encoder, int64_t tensor);
 RankHeads LanguageHeads(const LanguageModel& model, const LanguageLayer& layer, int64_t tensor);
 
 // Returns a layer of the encoder. At native resolution its attention covers a window or the whole
-// image, as `windowed` says. `index` is that of the encoder among the model's.
+// image, as `windowed` says. `index` is the encoder's index in the model.
 LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& encoder, size_t index,
                            bool windowed);
 
-// Returns a layer of the model. REQUIRES: RunsOf filled in its figures.
+// Returns a layer of the model. REQUIRES: `layer` comes from RunsOf, so all its figures are filled
+// in.
 LayerWork DecoderLayerWork(const RankSetting& setting, const LanguageModel& model,
                            const LanguageLayer& layer);
-// Adds the same layer after the operations that the builder already holds.
+// Adds the operations of DecoderLayerWork after those that the builder already holds.
 void AddDecoderLayer(LayerBuilder& b, const LanguageModel& model, const LanguageLayer& layer);
 
 // Returns the rows of an encoder's layers on one rank, which encodes `share` of a pack's units.
@@ -42,7 +43,7 @@ struct AttentionShape {
   int64_t heads = 0, kv_heads = 0;  // of the model
   RankHeads rank;
   bool qkv_bias = false, out_bias = false;
-  bool key_bias = true;     // where qkv_bias
+  bool key_bias = true;     // if qkv_bias: keys have a bias too
   bool head_norm = false;   // norm of queries and keys over each head
   bool width_norm = false;  // norm of queries and keys over the width of all heads
   Norm norm = Norm::kRmsNorm;
@@ -52,13 +53,13 @@ struct AttentionShape {
   // Which of the earlier rows causal attention sees.
   AttentionKind kind = AttentionKind::kFull;
   int64_t window = 0;
-  // Entries that causal attention sees besides: LanguageLayer::entry_tokens and `entries`.
+  // Compressed entries that causal attention also sees: LanguageLayer::entry_tokens and `entries`.
   int64_t entry_tokens = 0, entries = 0;
   bool sinks = false;
   bool gated = false;  // by a projection of the layer's input
   KeyValues key_values = KeyValues::kProjected;
-  IndexSpec index = {};   // of kIndexed; no heads: none
-  bool own_input = true;  // else a parallel mixer has read the same norm, and adds the residual
+  IndexSpec index = {};   // read only for kIndexed; without heads: no index
+  bool own_input = true;  // if false, a parallel mixer has read the norm, and adds the residual
 };
 void AddAttention(LayerBuilder& b, const AttentionShape& shape);
 // Adds attention that also sees compressed tokens.
@@ -83,7 +84,8 @@ void AddCrossAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLa
 // Adds the layers in which a projector's latents attend to the encoder's tokens. Its rows are those
 // of the latents.
 void AddResampler(LayerBuilder& b, const ResamplerSpec& resampler);
-// Adds what makes an encoder's layer a conformer's: the MLP before attention, and the convolution.
+// Add the two parts that only a conformer's layer has: the MLP before attention, and the
+// convolution.
 void AddFirstMlp(LayerBuilder& b, const Encoder& e);
 void AddConvolution(LayerBuilder& b, const Encoder& e);
 
@@ -92,14 +94,15 @@ struct MlpShape {
   int64_t hidden = 0, ffn = 0;
   bool gated = false, bias = false;
   Norm norm = Norm::kRmsNorm;
-  bool own_norm = true;  // else it reads what the norm before attention gave
+  bool own_norm = true;  // if false, it reads the output of the norm before attention
 };
 void AddMlp(LayerBuilder& b, const MlpShape& shape);
 void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe);
 
-// Adds what reads, mixes and writes the residual streams around one mixer or MLP.
+// Adds a hyper-connection, which reads, mixes and writes the residual streams around one mixer or
+// MLP.
 void AddHyperConnection(LayerBuilder& b, const LanguageModel& m);
-// Adds what predicts and corrects all streams around a layer.
+// Adds an alternating update, which predicts and corrects all streams around a layer.
 void AddAlternatingUpdate(LayerBuilder& b, const LanguageModel& m);
 // Adds the projections into all streams but one, or out of them.
 void AddStreamProjections(LayerBuilder& b, const LanguageModel& m);

@@ -64,7 +64,7 @@ GatherTimes GatherTimesOf(const Job& job, const KernelTime& kernels, const Netwo
   add(DenseWeights(e, work), network.DataGroup(p));
   add(ExpertWeights(e, work), network.ExpertDataGroup(p, e.expert_tensor));
   // FSDP1 lets the host run ahead of the device by two gathers only (limit_all_gathers), so that
-  // what it spends on those of adapters is not hidden.
+  // its time for the gathers of adapters is not hidden.
   if (network.DataGroup(p).ranks > 1)
     times.adapters = D(work.adapter_matrices) * e.adapter_gather_ns;
   return times;

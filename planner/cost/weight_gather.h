@@ -1,5 +1,5 @@
-// What ZeRO-3 gathers for a layer's passes, and the time that this takes: docs/COST_MODEL.md,
-// section 3.
+// The weights that ZeRO-3 gathers for a layer's passes, and the time of gathering:
+// docs/COST_MODEL.md, section 3.
 #ifndef EVENKEEL_PLANNER_COST_WEIGHT_GATHER_H_
 #define EVENKEEL_PLANNER_COST_WEIGHT_GATHER_H_
 
@@ -17,7 +17,7 @@ struct SharedWeights {
   double bytes = 0;  // as they are gathered: frozen weights may have 4 bits
 };
 
-// Returns the weights that a rank gathers. Experts of which no other rank has a copy are not.
+// Returns the weights that a rank gathers. Experts without a copy on another rank are not gathered.
 SharedWeights GatheredWeights(const Training& training, const Parallelism& p,
                               const LayerWork& work);
 
@@ -28,7 +28,7 @@ struct GatherTimes {
   double host_to_device_ns = 0;  // the weights' shard
   double device_to_host_ns = 0;  // the gradients' shard
   double gather_traffic = 0, reduce_traffic = 0;
-  double adapters = 0;  // of adapters that are gathered alone, which nothing hides
+  double adapters = 0;  // gathers of single adapters, which nothing hides
 };
 GatherTimes GatherTimesOf(const Job& job, const KernelTime& kernels, const Network& network,
                           const Parallelism& p, const LayerWork& work);

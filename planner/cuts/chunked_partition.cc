@@ -75,7 +75,8 @@ class Chunks {
       moved.segments[segment] = WorkOfSegment(network_, profile_, p_, moved.boundaries, segment,
                                               moved.recomputed[segment]);
     };
-    // A stage that recomputes nothing likely goes on so. A bound is cheaper than its memory.
+    // A stage without recompute probably stays so, and a bound is cheaper to compute than its
+    // memory.
     bool recomputes = false;
     ForStagesOf(first, last, [&](size_t segment) {
       recomputes = recomputes || complete.recomputed[segment] != ModeCounts{};
@@ -97,7 +98,7 @@ class Chunks {
     return true;
   }
 
-  // Undoes such a move, whether it is complete or not.
+  // Undoes a move, complete or not.
   void TakeBack(Candidate& moved, const Candidate& complete, size_t first, size_t last) const {
     ForStagesOf(first, last, [&](size_t segment) {
       moved.recomputed[segment] = complete.recomputed[segment];

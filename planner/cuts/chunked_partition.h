@@ -13,7 +13,7 @@
 
 namespace evenkeel::planner {
 
-// Functions that simulate keep what shapes have in common in `lists`, if given.
+// If `lists` is given, functions that simulate cache the passes of each shape there.
 
 // Returns the quicker of two cuts of the chain into P v segments, of which stage s runs s, s + P,
 // ...: one even in layers, row by row of chunks, and one even in time. Each stage has the least
@@ -24,9 +24,9 @@ std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
                                     const Parallelism& p, Schedule schedule, int64_t micro_batches,
                                     const Stop& stop = {}, PassLists* lists = nullptr);
 
-// Returns a cut that fits, completed like those above: the one that holds least with one chunk per
-// stage, or one that a search finds with several. Returns nullopt if there is none, if the job
-// gives a partition, or if stopped. `trying` is as for LeastFullest.
+// Returns a cut that fits, completed and scored as by EvenChunks: the one that holds least with one
+// chunk per stage, or one that a search finds with several. Returns nullopt if there is none, if
+// the job gives a partition, or if stopped. `trying` is as for LeastFullest.
 std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profile,
                                        const Parallelism& p, Schedule schedule,
                                        int64_t micro_batches, int64_t trying, const Stop& stop = {},
@@ -51,12 +51,12 @@ bool CompleteChunks(const Job& job, const LayerProfile& profile, Candidate& cand
 int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& candidate,
                       const Stop& stop, PassLists* lists = nullptr);
 
-// Makes a few such moves from the candidate's cut.
+// Makes a few of the moves of ImproveChunks, from the candidate's cut.
 int64_t ImproveChunksBriefly(const Job& job, const LayerProfile& profile, Candidate& candidate,
                              const Stop& stop, PassLists* lists = nullptr);
 
-// Makes such moves while that is quicker with the given real packs, MovesByRealPacks at most. Never
-// makes the candidate slower. candidate.step must be filled in.
+// Makes moves of ImproveChunks while that is quicker with the given real packs, MovesByRealPacks at
+// most. Never makes the candidate slower. candidate.step must be filled in.
 void ImproveChunksByRealPacks(const Job& job, const LayerProfile& profile,
                               const std::vector<PackShape>& packs, Candidate& candidate,
                               const Stop& stop, PassLists* lists = nullptr);

@@ -136,7 +136,7 @@ std::optional<std::vector<ModeCounts>> Greedy(const LayerProfile& profile,
   return recomputed;
 }
 
-// Returns the recompute of least memory, which Greedy misses if workspaces outweigh what is kept.
+// Returns the recompute of least memory. Greedy misses it if workspaces outweigh the kept bytes.
 // Returns nullopt if it does not fit.
 std::optional<std::vector<ModeCounts>> Smallest(const LayerProfile& profile,
                                                 const std::vector<ChunkLoad>& chunks,
@@ -148,7 +148,7 @@ std::optional<std::vector<ModeCounts>> Smallest(const LayerProfile& profile,
   return recomputed;
 }
 
-// Returns what the profile's setting recomputes, or nullopt if that does not fit.
+// Returns the recompute of the profile's setting, or nullopt if it does not fit.
 std::optional<std::vector<ModeCounts>> UnderSetting(const LayerProfile& profile,
                                                     const std::vector<ChunkLoad>& chunks,
                                                     int64_t allocatable) {

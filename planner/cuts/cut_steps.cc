@@ -27,7 +27,7 @@ SimulatedStep CutSteps::Simulate(const Candidate& cut, int64_t events, int64_t l
   if (const auto at = known.find(cut.boundaries); at != known.end()) return at->second;
   const SimulatedStep step = SimulateStep(job_, cut.parallelism, cut.shape(), cut.segments, packs_,
                                           events, stop_, nullptr, longest_ns);
-  // A longer one may be without its imbalance.
+  // A step longer than `longest_ns` may lack its imbalance, so it is not kept.
   if (step.total_ns() <= longest_ns) known[cut.boundaries] = step;
   return step;
 }

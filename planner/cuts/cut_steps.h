@@ -27,7 +27,7 @@ class CutSteps {
   // Returns SimulateStep of all events.
   SimulatedStep StepOfAllEvents(const Candidate& cut);
 
-  // Returns whether both are the same.
+  // Returns whether StepOfFewEvents and StepOfAllEvents give the same steps.
   bool same() const { return same_; }
 
   // Takes the step of all events of a cut that was simulated before.

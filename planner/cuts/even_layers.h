@@ -1,4 +1,4 @@
-// Whether the cut that is even in layers fits.
+// Tests whether the cut that is even in layers fits.
 #ifndef EVENKEEL_PLANNER_CUTS_EVEN_LAYERS_H_
 #define EVENKEEL_PLANNER_CUTS_EVEN_LAYERS_H_
 

@@ -1,4 +1,4 @@
-// What a stage of several chunks has in host memory at once.
+// Activations of a stage of several chunks in host memory, when it has most there.
 #ifndef EVENKEEL_PLANNER_CUTS_HOST_LOADS_H_
 #define EVENKEEL_PLANNER_CUTS_HOST_LOADS_H_
 
@@ -16,7 +16,8 @@ namespace evenkeel::planner {
 void CountOnHost(const LayerProfile& profile, const std::vector<std::vector<int64_t>>& peaks,
                  std::span<ChunkLoad> chunks);
 
-// Returns the chunks of a stage with the packs that are in host memory when it has most there.
+// Returns the chunks of a stage with ChunkLoad::on_host: the packs in host memory when the stage
+// has most there.
 std::vector<ChunkLoad> HostLoads(const LayerProfile& profile, const Candidate& candidate,
                                  int64_t stage);
 

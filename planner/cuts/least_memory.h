@@ -25,7 +25,7 @@ inline constexpr int64_t kCutsTried = 200'000;
 // others, then all cuts are tried. Both end after a fixed amount of work; `trying` is that of the
 // latter, in chunks looked at. A partition method limits it to the cuts that the method names.
 LeastFull LeastFullest(const Job& job, const MemoryProspect& prospect, const Stop& stop);
-// The same, for callers that know what the prospect's stages need.
+// LeastFullest for callers that already have the prospect's StageNeeds.
 LeastFull LeastFullest(const Job& job, const MemoryProspect& prospect, const StageNeeds& needs,
                        const Stop& stop, int64_t trying = kCutsTried);
 
@@ -35,8 +35,8 @@ LeastFull LeastFullest(const Job& job, const MemoryProspect& prospect, const Sta
 LeastFull Relieve(const Job& job, const MemoryProspect& prospect, std::vector<int64_t> boundaries,
                   const Stop& stop);
 
-// Returns true if no cut of the prospect fits in memory, whatever is recomputed. A quick test:
-// false proves nothing.
+// Returns true if no cut of the prospect fits in memory, under any recompute. A quick test: false
+// proves nothing.
 bool NoRoom(const Job& job, const MemoryProspect& prospect);
 bool NoRoom(const Job& job, const MemoryProspect& prospect, const StageNeeds& needs);
 

@@ -58,7 +58,7 @@ class Refiner {
     }
   }
 
-  // Also keeps the quickest of the cuts that are looked at.
+  // Also keeps the quickest of the examined cuts.
   void KeepQuickest() { keeps_ = true; }
   // Returns them, the quickest first.
   const std::vector<std::pair<int64_t, Candidate>>& quickest() const { return quickest_; }
@@ -96,7 +96,7 @@ class Refiner {
     return moved;
   }
 
-  // Returns a step such that longer ones are neither the best nor kept.
+  // Returns the step above which a cut is neither the best nor kept.
   int64_t LongestOfUse(const Quality& best) const {
     if (!keeps_) return std::get<0>(best);
     if (quickest_.size() < kQuickest) return kNoPlan;

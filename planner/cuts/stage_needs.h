@@ -17,7 +17,7 @@
 
 namespace evenkeel::planner {
 
-// What the stages of a prospect hold under any cut.
+// The memory of a prospect's stages under any cut.
 class StageNeeds {
  public:
   // Throws Stopped if `stop` says so.
@@ -30,7 +30,7 @@ class StageNeeds {
   // Returns whether Allocated is at most that, more quickly. REQUIRES: allocatable < kNoHostRoom.
   bool Fits(const std::vector<int64_t>& boundaries, int64_t stage, int64_t allocatable) const;
 
-  // Returns what the stage holds with the recompute that brings it to its least memory.
+  // Returns the stage's chunks and memory under the recompute that brings it to its least memory.
   StageHeld LeastHeld(const std::vector<int64_t>& boundaries, int64_t stage) const;
 
   // Returns the work of looking at one stage, in chunks.
@@ -56,7 +56,7 @@ class StageNeeds {
     int64_t static_bytes = 0, made_bytes = 0, update_bytes = 0;
   };
   struct OnHost {
-    int64_t fixed = 0, kept = 0;  // the latter of one pack
+    int64_t fixed = 0, kept = 0;  // `kept` is of one pack
   };
   struct Contents {
     Sums sums;

@@ -1,4 +1,4 @@
-// Changes of a job. Each also changes what would follow from it in a request.
+// Changes of a job. Each also changes the defaults that a request would derive from it.
 #ifndef EVENKEEL_PLANNER_EXPLAIN_CHANGED_JOB_H_
 #define EVENKEEL_PLANNER_EXPLAIN_CHANGED_JOB_H_
 

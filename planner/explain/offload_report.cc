@@ -13,7 +13,8 @@
 namespace evenkeel::planner {
 namespace {
 
-// Adds what is said of activations. Copies that are free show what copies cost.
+// Adds the figures of activations. The cost of copies is the step's time over that of a step whose
+// copies are free.
 void AddActivations(const Job& job, const Batching& batching, const Candidate& c,
                     const std::vector<StagePlan>& stages, OffloadPlan* plan) {
   const ActivationOffload& activations = job.training.activations;

@@ -1,4 +1,4 @@
-// What a finished plan says about its offload.
+// The offload figures of a finished plan.
 #ifndef EVENKEEL_PLANNER_EXPLAIN_OFFLOAD_REPORT_H_
 #define EVENKEEL_PLANNER_EXPLAIN_OFFLOAD_REPORT_H_
 
@@ -12,8 +12,8 @@
 
 namespace evenkeel::planner {
 
-// Returns what a candidate with these stages offloads and what that costs, without the gain.
-// Returns nullopt if the job does not ask for offload.
+// Returns the offloaded bytes of a candidate with these stages and the time that they cost, without
+// the gain. Returns nullopt if the job does not ask for offload.
 std::optional<OffloadPlan> ReportOffload(const Job& job, const Batching& batching,
                                          const Candidate& c, const std::vector<StagePlan>& stages);
 

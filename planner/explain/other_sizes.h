@@ -1,4 +1,4 @@
-// What the same job would be on other GPUs, if the cluster shrank or grew, in other precisions, and
+// Plans of the same job on other GPUs, on a smaller or larger cluster, in other precisions, and
 // with other shardings.
 #ifndef EVENKEEL_PLANNER_EXPLAIN_OTHER_SIZES_H_
 #define EVENKEEL_PLANNER_EXPLAIN_OTHER_SIZES_H_
@@ -14,7 +14,7 @@
 
 namespace evenkeel::planner {
 
-// Returns those sizes that exist: a node less and a node more (or a whole unit of the network,
+// Returns the other sizes that exist: a node less and a node more (or a whole unit of the network,
 // where the job must fill units), and the next GPU types of the same vendor below and above by
 // memory, then peak rate. If the GPU count changes, a data-parallel degree that the job fixes is
 // free, or no plan could have it. `plan` makes a short plan of a job, nullopt if it does not fit.

@@ -1,4 +1,4 @@
-// What to expect of a candidate: step time by part, epoch, GPU-days, utilisation.
+// The prediction of a candidate: step time by part, epoch, GPU-days, utilisation.
 #ifndef EVENKEEL_PLANNER_EXPLAIN_PREDICTION_H_
 #define EVENKEEL_PLANNER_EXPLAIN_PREDICTION_H_
 

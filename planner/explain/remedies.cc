@@ -26,7 +26,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Work for all remedies together, and for each number of GPUs. Changes that take more are not
+// Work for all remedies together, and for each number of GPUs. Changes that need more work are not
 // found.
 constexpr int64_t kSegmentsToTry = 2'000'000;
 constexpr int kDoublings = 7;
@@ -91,7 +91,8 @@ class Remedies {
     return Offer(std::move(fewer));
   }
 
-  // What brings a step to one micro-batch for each rank, or does without that.
+  // Returns the remedies of a fused step with too many micro-batches: one micro-batch for each
+  // rank, or a separate step.
   std::vector<Remedy> FewerMicroBatches() {
     Offer(SeparateStep());
     const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
@@ -246,7 +247,7 @@ class Remedies {
     }
   }
 
-  // What fits with some share is found by the search for the best one.
+  // If the job fits with some share, the search for the best share finds a plan.
   void TryOffload() {
     const Training& training = job_.training;
     const OffloadShares shares = OffloadSharesOf(*training.trainer, training.zero_stage);
@@ -281,7 +282,7 @@ class Remedies {
          .text = "keep weights, gradients and optimizer states in host memory"});
   }
 
-  // Many layers leave little to the GPU, few need little of the host.
+  // With many layers offloaded, the GPU holds little. With few, the host needs little memory.
   void TryActivations() {
     const Training& training = job_.training;
     const bool any_count = training.trainer->activations.any_count;
@@ -429,7 +430,7 @@ class Remedies {
       few = enough;
     }
     while (true) {
-      // The middle may lie in the first unit after `few`, of which no part is possible.
+      // The middle may lie in the first unit after `few`. A part of that unit is not possible.
       int64_t middle = up_to((few + enough) / 2);
       if (middle <= few) middle = GpusOfWholeUnits(job_.cluster, few / node * node + node);
       if (middle >= enough) break;

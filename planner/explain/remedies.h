@@ -1,4 +1,4 @@
-// What would make a job fit.
+// Finds changes that make a job fit.
 #ifndef EVENKEEL_PLANNER_EXPLAIN_REMEDIES_H_
 #define EVENKEEL_PLANNER_EXPLAIN_REMEDIES_H_
 

@@ -35,8 +35,8 @@ void FillUp(const ClassSums& shorter, const Caps& caps, Batching& batching) {
   batching.mean = all / D(static_cast<int64_t>(batching.packs.size()));
 }
 
-// Fills whole steps of packs with shorter samples, of which `others` tokens are left. Takes all of
-// them if they are too few. Returns the tokens taken.
+// Fills whole steps of packs with shorter samples. `others` is the tokens left of those; if they
+// are too few, takes all of them. Returns the tokens taken.
 double Fill(const ClassSums& shorter, double others, const ClassSums& own, double left,
             int64_t step_packs, GroupData& data) {
   Batching& batching = data.batching;

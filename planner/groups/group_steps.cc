@@ -15,7 +15,7 @@ namespace evenkeel::planner {
 
 std::vector<Family> Families(const Job& job) {
   std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, Family> families;
-  // Where a trainer may share images between ranks or not, groups are planned without.
+  // If a trainer may or may not share images between ranks, groups are planned without sharing.
   const bool any = job.training.trainer->encoder_split == EncoderSplit::kAny;
   for (const Parallelism& p : Parallelisms(job, std::numeric_limits<int32_t>::max()))
     if (!any || p.encoder_data == 1)

@@ -30,7 +30,7 @@ struct GroupStep {
   double ns_per_token() const { return static_cast<double>(step_ns) / tokens; }
 };
 
-// What one step works on: the job's global batch, or one pack per rank as in HBP's selection.
+// The batch of one step: the job's global batch, or one pack per rank as in HBP's selection.
 enum class GroupBatch { kGlobal, kOnePackPerRank };
 
 // The work that several GroupSteps may spend together, in simulated passes.

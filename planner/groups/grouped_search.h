@@ -21,7 +21,7 @@ struct GroupRun {
   GroupData data;
   LayerProfile profile;
   Candidate candidate;  // all runs of a plan have the same boundaries
-  // The same cut for the mean packs that `group` was chosen by, as in the bound.
+  // The cut of `candidate` for the mean packs by which `group` was chosen, as in the bound.
   Candidate mean_packs;
   double steps() const;  // returns the steps of this group in an epoch
 };

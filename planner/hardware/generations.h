@@ -1,4 +1,4 @@
-// What holds for all GPUs of a generation.
+// Properties that all GPUs of a generation share.
 #ifndef EVENKEEL_PLANNER_HARDWARE_GENERATIONS_H_
 #define EVENKEEL_PLANNER_HARDWARE_GENERATIONS_H_
 

@@ -1,4 +1,4 @@
-// What a GPU type reaches in practice: the constants of the kernel-time equations
+// The rates that a GPU type reaches in practice: the constants of the kernel-time equations
 // (docs/COST_MODEL.md, section 2), the times of collectives and the traits of its generation.
 #ifndef EVENKEEL_PLANNER_HARDWARE_GPU_COSTS_H_
 #define EVENKEEL_PLANNER_HARDWARE_GPU_COSTS_H_
@@ -32,8 +32,7 @@ struct MatrixRates {
 // Formats of fewer than 16 bits; nullopt where the GPU has no such products.
 struct LowPrecisionRates {
   std::optional<MatrixRates> fp8, fp8_block, mxfp8, nvfp4;
-  // Whether products can read an fp8 operand in either layout. A weight then needs one copy instead
-  // of two.
+  // Products can read an fp8 operand in either layout, so a weight needs one copy instead of two.
   bool fp8_any_layout = false;
 
   // Returns nullptr if the GPU has no such products, and for k16Bit.

@@ -26,10 +26,10 @@ struct GpuSpec {
   // Power at which the generation's boards reach its sustained clock (SustainedClock), where that
   // of this type differs. 0: power_watts.
   double full_power_watts = 0;
-  // Whether long products draw so much power that the clock falls (CostConstants). If not, it falls
-  // only under a limit.
+  // Long products draw so much power that the clock falls (CostConstants). If false, it falls only
+  // under a limit.
   bool power_bound = true;
-  double power_limit_watts = 0;  // that the job's boards are set to; 0: power_watts
+  double power_limit_watts = 0;  // limit of the job's boards; 0: power_watts
   GpuCosts costs;
 };
 

@@ -1,4 +1,4 @@
-// What the record of a GPU type says, and traits that several types share.
+// The record of a GPU type, and traits that several types share.
 #ifndef EVENKEEL_PLANNER_HARDWARE_GPU_TRAITS_H_
 #define EVENKEEL_PLANNER_HARDWARE_GPU_TRAITS_H_
 
@@ -16,7 +16,7 @@ namespace evenkeel::planner {
 // FP8 on MI350X and MI355X are predicted 3 to 14% too fast with it.
 inline constexpr double kMiddleEfficiency = 0.7;
 
-// What a record says about the costs of its type.
+// The part of a record from which the costs of its type follow.
 struct GpuTraits {
   Required<GpuGeneration> generation;
   Required<double> processors;  // streaming multiprocessors, or compute units
@@ -49,7 +49,7 @@ std::vector<std::string> WithLabels(std::vector<std::string> aliases);
 inline constexpr int64_t kWorkspace = int64_t{4} << 20;
 inline constexpr int64_t kLargeWorkspace = int64_t{32} << 20;
 
-// A copy states what differs.
+// Starting points for records: a record copies one and changes the fields that differ.
 GpuTraits AmpereTraits();
 GpuTraits HopperTraits();
 GpuTraits BlackwellTraits();

@@ -36,7 +36,7 @@ struct CollectiveCurve {
 // Ascending by SameGroup's members, one curve for each group of a collective.
 using CollectiveCurves = std::vector<CollectiveCurve>;
 
-// Whether two curves are of the same collective, ranks and network.
+// Returns whether two curves have the same collective, ranks and network.
 bool SameGroup(const CollectiveCurve& a, const CollectiveCurve& b);
 bool BeforeInOrder(const CollectiveCurve& a, const CollectiveCurve& b);
 

@@ -1,4 +1,4 @@
-// What the settings of each framework can say. Adding a framework means adding a record.
+// The abilities of each framework's settings. Adding a framework means adding a record.
 #ifndef EVENKEEL_PLANNER_LAUNCH_LAUNCH_RECORD_H_
 #define EVENKEEL_PLANNER_LAUNCH_LAUNCH_RECORD_H_
 
@@ -15,7 +15,8 @@ struct LaunchRecord {
   LaunchFramework framework = LaunchFramework::kMegatron;
   void (*emit)(const Trials& trials, Launch* launch) = nullptr;
   // Names of the trainers whose plans the settings run; "" ends the list. The first stands for all
-  // other trainers, except that `without_pipeline`, if not empty, stands for those without one.
+  // other trainers, except that `without_pipeline`, if not empty, stands for those without a
+  // pipeline.
   std::array<std::string_view, 6> trainers;
   std::string_view without_pipeline;
   // The settings are Megatron-LM's arguments: these alone name optimizers, modules to offload,
@@ -25,9 +26,11 @@ struct LaunchRecord {
   bool zero_groups = false;       // say how many ranks share the states, at every ZeRO stage
   // Environment variable that moves the inputs of recomputed layers to host memory, or empty.
   std::string_view activation_variable;
-  // How to turn on what the settings do not say, in words that follow a colon, or empty.
+  // How to turn on a fused step, and deterministic kernels, if the settings cannot: words that
+  // follow a colon, or empty.
   std::string_view fused_step, deterministic;
-  // The same for the dispatcher of experts: the words before and after its quoted name.
+  // How to choose the dispatcher of experts if the settings cannot: the words before and after its
+  // quoted name.
   std::string_view before_dispatcher, after_dispatcher;
   // How the trainer sorts samples by length, or empty if its own loader does not.
   std::string_view sorting;

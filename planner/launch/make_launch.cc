@@ -50,7 +50,7 @@ void NoteOffloadedWeights(const Training& training, Launch* launch) {
                            "memory, which these settings do not turn on: they may not fit."});
 }
 
-// Says how to turn on the update inside the backward pass.
+// Notes how to turn on the update inside the backward pass.
 void NoteFusedStep(const Training& planned, const Training& launched, Launch* launch) {
   if (!planned.fused_step || launch->match == LaunchMatch::kNone) return;
   std::string text = "The plan updates each layer inside the backward pass";
@@ -83,7 +83,7 @@ void NoteModules(OffloadModules modules, Launch* launch) {
                                          "set it in your training code, or they may not fit."});
 }
 
-// Says where the offload of activations is turned on, if the settings do not do it.
+// Notes where the offload of activations is turned on, if the settings do not do it.
 void NoteActivations(const Job& job, const Plan& plan, Launch* launch) {
   if (job.training.activations.modules != 0)
     return NoteModules(job.training.activations.modules, launch);
@@ -174,8 +174,8 @@ void NoteZeroGroup(const Training& training, Launch* launch) {
                        "dimensions."});
 }
 
-// Notes that the settings run only the longest packing group, since the trainer cannot change the
-// degree from step to step, and what that costs.
+// Notes that the settings run only the longest packing group, because the trainer cannot change the
+// degree from step to step, and the cost of that.
 void NoteGroups(const Plan& plan, Launch* launch) {
   if (!plan.grouping || launch->match == LaunchMatch::kNone) return;
   if (launch->match == LaunchMatch::kExact) {
@@ -200,8 +200,8 @@ void NoteGroups(const Plan& plan, Launch* launch) {
   launch->notes.push_back(std::move(note));
 }
 
-// Notes how frozen weights in few bits are asked for, which no settings say, or that they cannot
-// be.
+// Notes how to ask for frozen weights in few bits, which no settings express, or that the trainer
+// has none.
 void NoteFrozenFormat(FrozenFormat format, const Trainer& trainer, Launch* launch) {
   const bool int8 = format == FrozenFormat::kInt8;
   const std::string bits = int8 ? "8 bits" : "4 bits";
@@ -240,7 +240,7 @@ void EmitPlannedAnew(const Trials& trials, const Job& other, const Stop& stop, L
   launch->slower_by = (1 + launch->slower_by) * (1 + slower) - 1;
 }
 
-// Notes whose times the prediction has if the settings of another trainer run the plan as it is.
+// Notes which trainer's times are predicted, if another trainer's settings run the plan unchanged.
 void NoteWhoseTimes(const Trainer& own, const Trainer& trainer, Launch* launch) {
   if (&own == &trainer || launch->match == LaunchMatch::kNone) return;
   launch->notes.insert(

@@ -64,7 +64,8 @@ void NoteEncoders(const ModelSpec& model, bool pipeline, Launch* out) {
                       out);
 }
 
-// Notes what the times of packs or padded samples shorter than the longest need.
+// Notes the settings that the predicted times of packs or padded samples shorter than the longest
+// require.
 void NoteLengths(const Job& job, const Batching& batching, Launch* out) {
   const BatchRule& rule = batching.rule;
   if (rule.mean_tokens >= 0.99 * static_cast<double>(rule.token_cap)) return;
@@ -138,7 +139,7 @@ bool TakesMuon(const Job& job, const std::string& name, bool fsdp, Launch* out) 
   return true;
 }
 
-// Says that ZeRO stage 0 lacks the sharded optimizer that small states need (validate_args of
+// Notes that ZeRO stage 0 lacks the sharded optimizer that small states need (validate_args of
 // megatron/training/arguments.py).
 void NotePreciseOptimizer(const Training& training, Launch* out) {
   if (training.zero_stage != ZeroStage::kNone || !IsPrecisionAware(training)) return;

@@ -18,7 +18,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Returns which layers have experts, as an expression of Python: "([0]*3+[1]*58)".
+// Returns the layers that have experts, as an expression of Python: "([0]*3+[1]*58)".
 std::string ExpertLayers(const LanguageModel& model) {
   std::string text;
   for (const LayerRun& run : RunsOf(model))
@@ -33,7 +33,7 @@ bool HasAllBiases(const LanguageModel& m) {
   return m.linear_bias || (m.qkv_bias && m.out_bias && mlp);
 }
 
-// Adds which layers attend to a window. A number N stands for all but every N-th layer.
+// Adds the layers that attend to a window. A number N stands for all but every N-th layer.
 void AddWindows(const LanguageModel& m, Arguments& out) {
   int64_t window = 0, period = 0, layer = 0;
   bool periodic = true;
@@ -102,7 +102,8 @@ void AddDispatcher(const Execution& execution, Dispatcher dispatcher, Arguments&
   if (execution.overlap_shared_expert) out.Add("--moe-shared-expert-overlap");
 }
 
-// Groups of neighbours exchange heads, and their ranks of equal place keys and values.
+// Groups of neighbours exchange heads. The ranks at equal places of the groups exchange keys and
+// values.
 void AddContext(const Job& job, const Parallelism& p, Arguments& out) {
   if (p.context == 1) return;
   const int64_t heads = HeadRanksOf(job, p, Network(job.cluster, job.constants));
@@ -299,7 +300,7 @@ void AddRecompute(const Job& job, const RecomputeFlags& setting, const PlanSpec&
   if (per_stage) AddPerStage(job, spec, setting.block, out);
 }
 
-// TransformerEngine offloads the first layers; modules are those of every layer.
+// TransformerEngine offloads the first layers. Modules are offloaded in every layer.
 void AddActivations(const Job& job, const PlanSpec& spec, Arguments& out) {
   if (job.training.activations.modules != 0) {
     out.Add("--fine-grained-activation-offloading");

@@ -17,8 +17,8 @@ namespace evenkeel::planner {
 std::vector<std::string> MegatronArguments(const Trials& trials, const PlanSpec& spec,
                                            const RecomputeFlags& setting);
 
-// Returns what the arguments cannot say about the model, such as "4 norms per layer"; empty if they
-// say everything.
+// Returns the features of the model that the arguments cannot express, such as "4 norms per layer";
+// empty if there are none.
 std::string LeftToTheModel(const LanguageModel& model);
 
 }  // namespace evenkeel::planner

@@ -10,7 +10,7 @@ namespace evenkeel::planner {
 struct MegatronOptimizer {
   Optimizer optimizer = Optimizer::kAdam;
   const char* name = nullptr;          // --optimizer; nullptr: its default, Adam
-  const char* sharded_name = nullptr;  // the same where states are sharded
+  const char* sharded_name = nullptr;  // --optimizer if states are sharded
   // --use-distributed-optimizer shards its states, and overlaps what it exchanges. dist_muon
   // spreads whole matrices over the data-parallel ranks itself.
   bool distributed = true;

@@ -22,11 +22,11 @@ struct Abilities {
   bool gpipe = false;
   bool tower_anywhere = false;         // else the whole encoder is on the first stage
   bool layers_one_by_one = false;      // each layer is recomputed whole or not at all
-  bool alternate_products = false;     // or its kAlternateProducts
+  bool alternate_products = false;     // or recomputes alternate products
   bool one_recompute_setting = false;  // all stages have the same, at least if they are cut again
 };
 
-// Returns the run nearest to the plan. What each layer recomputes is still chosen freely, unless
+// Returns the run nearest to the plan. The recompute of each layer is still chosen freely, unless
 // `layers_one_by_one`. Returns nullopt if nothing fits, and adds a note that says why.
 std::optional<Trial> NearestRun(const Trials& trials, const Abilities& abilities,
                                 std::vector<LaunchNote>* notes);

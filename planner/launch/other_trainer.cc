@@ -46,8 +46,8 @@ void SetTraining(const Trainer& trainer, const Job& job, Training* to) {
   if (!trainer.keeps_layers_16bit) execution.start_layers_16bit = execution.end_layers_16bit = 0;
 }
 
-// Holds the constraints of a job of the trainer `own` to what `trainer` has. Returns false if they
-// ask for more.
+// Limits the constraints of a job of the trainer `own` to the abilities of `trainer`. Returns false
+// if they ask for more.
 bool Hold(const Trainer& own, const Trainer& trainer, const Training& training, Constraints* c) {
   if (trainer.encoder_split == EncoderSplit::kNone && !Admits(c->encoder_data, 1)) return false;
   if (!c->stage_layers.empty() || (c->partition_method != PartitionMethod::kExact &&
@@ -69,8 +69,8 @@ bool Hold(const Trainer& own, const Trainer& trainer, const Training& training, 
   return pipeline || (one(&c->pipeline_parallel) && one(&c->virtual_stages));
 }
 
-// Holds the job to what its trainer needs for the activations that it offloads. Returns false if it
-// cannot offload them.
+// Limits the job to the choices that its trainer combines with offloaded activations. Returns false
+// if it cannot offload them.
 bool HoldActivations(Job* job) {
   const ActivationOffload& activations = job->training.activations;
   if (activations.modules != 0) {

@@ -13,7 +13,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Returns what a layer group recomputes, without empty entries.
+// Returns the recompute of a layer group, without empty entries.
 std::vector<RecomputedLayers> Recomputed(const LayerGroup& group) {
   std::vector<RecomputedLayers> recomputed;
   for (const RecomputedLayers& r : group.recomputed) {

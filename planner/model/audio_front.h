@@ -14,7 +14,7 @@ namespace evenkeel::planner {
 struct FrontLayer {
   int64_t in = 0, out = 0;
   int64_t positions = 1;  // per token of the encoder
-  int64_t values = 0;     // that it reads per token
+  int64_t values = 0;     // values that it reads per token
   bool bias = true;
   bool norm = false;  // of its outputs, without biases
 };

@@ -18,7 +18,7 @@ bool StandsAlone(const LanguageLayer& layer);
 // stands alone.
 int64_t NormsOf(const LanguageModel& model, const LanguageLayer& layer);
 
-// Returns the runs of the model, front to back, with no figure left at 0. Neighbours differ.
+// Returns the runs of the model, front to back, with every figure filled in. Neighbours differ.
 std::vector<LayerRun> RunsOf(const LanguageModel& model);
 
 // Returns the different layers of the model, in the order in which they first appear.

@@ -93,7 +93,7 @@ struct MoeSpec {
   // the experts (Nemotron 3). 0: the hidden size.
   int64_t latent = 0;
   bool router_scales = false;  // learned scales of the router's input and of each expert (Gemma 4)
-  bool latent_norm = false;    // a norm over `latent` of what experts give (Kimi K3)
+  bool latent_norm = false;    // a norm over `latent` of the experts' output (Kimi K3)
   // Inner width of a second set with the same number of experts and a router of its own. Tokens of
   // images, one for each unit, visit this set instead of the first (ERNIE-4.5-VL). 0: there is no
   // second set.
@@ -155,7 +155,7 @@ enum class ScanKind {
   kSelective,     // Mamba (arXiv 2312.00752)
   kStates,        // Mamba-2 (arXiv 2405.21060): chunks of products
   kGatedDelta,    // Gated DeltaNet (arXiv 2412.06464): chunks of products
-  kChannelDelta,  // Kimi Delta Attention (arXiv 2510.26692): the same with a decay per channel
+  kChannelDelta,  // Kimi Delta Attention (arXiv 2510.26692): as kGatedDelta, a decay per channel
   kLightning,     // Lightning Attention (arXiv 2401.04658): chunks of products, fixed decays
   // There is no scan: one gate scales the input of the short convolution, and another its output
   // (LFM2).
@@ -176,8 +176,8 @@ struct RecurrentSpec {
   int64_t conv_width = 0;  // tokens; 0: there is no convolution
   bool conv_bias = false;
   bool linear_bias = false;
-  int64_t step_rank = 0;   // of kSelective's step sizes
-  int64_t gate_rank = 0;   // of the projections of kChannelDelta's decays, and of its gate
+  int64_t step_rank = 0;   // rank of kSelective's step sizes
+  int64_t gate_rank = 0;   // rank of kChannelDelta's projections to decays and to its gate
   bool norm = true;        // else the scan's output is only gated (Falcon-H1)
   bool full_gate = false;  // kChannelDelta's gate is a projection of its own, not of a low rank
 
@@ -190,7 +190,7 @@ struct CrossSpec {
   int64_t width = 0;             // of those tokens
   int64_t tokens_per_unit = 0;   // of the encoder
   bool head_norm = false;        // RMSNorm on each head of its queries and keys
-  int64_t other_parameters = 0;  // of a layer that has it, such as gates
+  int64_t other_parameters = 0;  // of a layer with cross attention, such as gates
 
   friend bool operator==(const CrossSpec&, const CrossSpec&) = default;
 };
@@ -205,7 +205,7 @@ enum class StreamKind {
   kBlocks
 };
 
-// What lets tokens of a sample see each other in a layer.
+// The token mixer of a layer: attention, recurrence, both or none.
 enum class Mixer {
   kAttention,
   kRecurrent,  // the model's RecurrentSpec
@@ -233,8 +233,8 @@ struct LanguageLayer {
   int64_t kv_heads = 0;
   int64_t head_dim = 0;
   bool experts = false;   // the model's MoeSpec in place of one MLP
-  int64_t ffn = 0;        // of that MLP
-  bool mlp = true;        // else the layer has only a mixer, and neither of these
+  int64_t ffn = 0;        // width of the MLP
+  bool mlp = true;        // if false, the layer has only a mixer: no MLP and no experts
   int64_t value_dim = 0;  // of a head; 0: head_dim
   KeyValues key_values = KeyValues::kProjected;
   bool sinks = false;  // as LanguageModel::attention_sinks, of these layers
@@ -242,8 +242,8 @@ struct LanguageLayer {
   // entries), and how many entries a token sees, the best by an index (0: all).
   int64_t entry_tokens = 0;
   int64_t entries = 0;
-  // After its attention, or in place of it where `mixer` is kNone, it attends to what
-  // LanguageModel::cross says.
+  // The layer has the cross attention of LanguageModel::cross, after its own attention, or in place
+  // of it if `mixer` is kNone.
   bool cross = false;
 
   friend bool operator==(const LanguageLayer&, const LanguageLayer&) = default;
@@ -287,7 +287,7 @@ struct LanguageModel {
   // Norms over the width of a layer: 2 before attention and MLP, or after them; 4 for both; 1 where
   // attention and MLP run in parallel.
   int64_t layer_norms = 2;
-  bool norm_weights = true;      // else norms scale by nothing that is learned
+  bool norm_weights = true;      // if false, norms have no learned scale
   bool out_bias = false;         // bias on the output projection of attention
   bool mlp_bias = false;         // bias on the linear layers of dense MLPs
   bool width_qk_norm = false;    // norm over the width of all heads of q, and of k
@@ -304,11 +304,11 @@ struct LanguageModel {
   // Rank of a projection of attention's input that is added to its output, with a norm of its own
   // (LAuReL, arXiv 2411.07501). 0: there is none.
   int64_t laurel_rank = 0;
-  bool key_bias = true;                           // where qkv_bias: keys have one too
+  bool key_bias = true;                           // if qkv_bias: keys have a bias too
   std::optional<CrossSpec> cross = std::nullopt;  // of layers whose `cross` is set
-  int64_t mlp_scalars = 0;      // learned ones of a dense MLP's activation (Apertus)
+  int64_t mlp_scalars = 0;      // learned scalars of a dense MLP's activation (Apertus)
   bool embedding_norm = false;  // after the token embedding (BLOOM)
-  int64_t more_rows = 0;        // of the token embedding, which the head does not have
+  int64_t more_rows = 0;        // rows of the token embedding that the head lacks
 };
 
 // Return whether the table of the model's token embedding, or of its head, trains along with
@@ -327,8 +327,8 @@ inline bool SavesHead(const LanguageModel& m) {
 // gate, and a convolution over tokens for each channel.
 struct ConformerSpec {
   int64_t conv_width = 0;        // tokens; 0: the layer is no conformer's
-  int64_t pointwise = 1;         // products hidden x hidden after the convolution
-  int64_t other_parameters = 0;  // of a layer, which no product of its rows reads
+  int64_t pointwise = 1;         // number of hidden x hidden products after the convolution
+  int64_t other_parameters = 0;  // of a layer, read by no product of its rows
   bool conv_bias = false;
 
   friend bool operator==(const ConformerSpec&, const ConformerSpec&) = default;
@@ -358,8 +358,8 @@ struct Encoder {
   int64_t class_tokens = 1;       // learned tokens among tokens_per_unit that are not patches
   bool learned_positions = true;  // one row per token of a unit; else rotary
   int64_t tokens_per_unit = 0;    // tokens inside the encoder per unit, class token included
-  // Tokens that one unit becomes in the language model. 0: none, its layers attend to the
-  // encoder's.
+  // Tokens that one unit becomes in the language model. 0: none; layers of the language model
+  // attend to the encoder's tokens instead.
   int64_t llm_tokens_per_unit = 0;
   // Attention covers a whole image of any size instead of one unit (Qwen2-VL). Lengths do not tell
   // the images of a sample apart, so all units of a sample count as one image.
@@ -371,7 +371,7 @@ struct Encoder {
   int64_t window_tokens = 0;
   std::vector<int64_t> full_layers = {};
   int64_t other_parameters = 0;  // besides layers, patches and positions, such as a final norm
-  bool key_bias = true;          // where qkv_bias: keys have one too (not in Whisper)
+  bool key_bias = true;          // if qkv_bias: keys have a bias too (not in Whisper)
   AudioFront front = {};         // read only if the modality is audio
   bool head_norm = false;        // RMSNorm on each head of q and k
   int64_t layer_norms = 2;       // 4: also after attention and after the MLP

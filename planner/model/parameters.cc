@@ -171,7 +171,7 @@ int64_t MixerParameters(const LanguageModel& model, const LanguageLayer& layer) 
   return CrossAttentionParameters(model, layer);
 }
 
-// Returns the parameters of one mixture, of which `experts` routed experts count. The whole router
+// Returns the parameters of one mixture, with `experts` of its routed experts. The whole router
 // counts, because every token is scored against every expert.
 int64_t MixtureParameters(const LanguageModel& model, const MoeSpec& moe, int64_t experts) {
   const bool bias = model.linear_bias || moe.mlp_bias;
@@ -224,8 +224,8 @@ int64_t LayerParameters(const LanguageModel& model, const LanguageLayer& layer, 
   return mixer + MixtureParameters(model, moe, active_only ? moe.top_k : moe.experts);
 }
 
-// What feeds all layers besides the table that the head shares, and what joins the streams before
-// the head.
+// Returns the parameters that feed all layers, without the table that the head may share, and those
+// that join the streams before the head.
 int64_t AroundParameters(const LanguageModel& model) {
   int64_t parameters = 0;
   if (model.per_layer) {
@@ -261,7 +261,8 @@ int64_t LanguageModelParameters(const LanguageModel& model, bool active_only) {
   return parameters;
 }
 
-// What a conformer's layer has in addition to a transformer's layer and its norms.
+// Returns the parameters that a conformer's layer has in addition to a transformer's layer and its
+// norms.
 int64_t ConformerParameters(const Encoder& e) {
   const ConformerSpec& c = e.conformer;
   if (c.conv_width == 0) return 0;

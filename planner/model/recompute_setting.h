@@ -9,7 +9,7 @@
 
 namespace evenkeel::planner {
 
-// The same for every pipeline stage. It repeats either parts of every language layer, or whole
+// One setting for all pipeline stages. It repeats either parts of every language layer, or whole
 // layers. The default repeats nothing.
 struct RecomputeSetting {
   static constexpr int64_t kEveryLayer = int64_t{1} << 20;
@@ -22,7 +22,7 @@ struct RecomputeSetting {
   int64_t block = 0;
   bool encoder = false;  // every encoder layer is repeated whole, too
 
-  // Whether it treats all layers of a kind alike.
+  // Returns whether the setting treats all layers of a kind alike.
   bool uniform() const { return block == 0 || block >= kEveryLayer; }
   friend auto operator<=>(const RecomputeSetting&, const RecomputeSetting&) = default;
 };

@@ -12,8 +12,8 @@ namespace evenkeel::planner {
 // Returns the names of the encoders, joined by "+"; empty if the model has none.
 std::string EncoderNames(const ModelSpec& model);
 
-// Returns the tokens of a unit that the encoder's projector gives: those of the language model, or
-// all of the encoder's where layers attend to them.
+// Returns the tokens per unit that the encoder's projector gives: llm_tokens_per_unit, or all
+// tokens of the encoder if layers of the language model attend to them.
 int64_t GivenTokens(const Encoder& encoder);
 
 // Returns the number of layers of all encoders.

@@ -30,7 +30,7 @@ class Sorter {
     ByDigits(items, [major](const WorkItem& i) { return Digits(i.work[major]); });
   }
 
-  // The same for items that are sorted by the other part already.
+  // Sorts by the major part, for items that are already sorted by the other part.
   void SortSortedBy(size_t major, Items items) {
     Spend(items);
     if (items.size() <= kFewItems) return Compare(major, items);

@@ -16,7 +16,7 @@ namespace evenkeel::planner {
 
 inline constexpr int64_t kTokenStep = 128;  // derived token caps are multiples of it
 
-// What a token cap follows from if it is the only limit.
+// The source of a token cap that is the only limit.
 enum class TokenCapBasis { kLongestSample, kDefault, kGiven, kOneMicroBatch };
 
 // Caps, and the packs that they are predicted to give.

@@ -1,5 +1,5 @@
-// Packs of few samples over a cap: an index of what every pack could give finds exchanges of any
-// numbers of samples that help.
+// Packs of few samples over a cap: an index of the parts that every pack could give finds useful
+// exchanges of any numbers of samples.
 #include <algorithm>
 #include <bit>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The second half of levelling by columns: packs over a cap pass on what is too much.
+// The second half of levelling by columns: packs over a cap pass on their excess.
 #include <algorithm>
 #include <array>
 #include <bit>

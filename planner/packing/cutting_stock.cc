@@ -10,8 +10,8 @@ namespace {
 constexpr double kReducedCostTolerance = 1e-9;
 constexpr double kPivotTolerance = 1e-9;
 
-// Raises each value to what one more sample, of this price, makes of the value `step` before it.
-// Cells [begin, end) of a grid's row.
+// Raises each value to the value `step` before it plus one more sample of this price, if that is
+// larger. Cells [begin, end) of a grid's row.
 template <typename Value>
 void AddSamples(Value* values, size_t begin, size_t end, size_t step, Value price) {
   // A block of `step` cells reads only cells before it, so it can be computed all at once.
@@ -20,7 +20,7 @@ void AddSamples(Value* values, size_t begin, size_t end, size_t step, Value pric
     Value* __restrict to = values + block;
     const Value* __restrict from = to - step;
     size_t i = 0;
-    // Where it knows how many there are, the compiler computes several at once.
+    // The inner loop has a fixed length, so the compiler vectorises it.
     for (; i + 4 <= size; i += 4)
       for (size_t k = i; k < i + 4; ++k) to[k] = std::max(to[k], from[k] + price);
     for (; i < size; ++i) to[i] = std::max(to[i], from[i] + price);

@@ -24,7 +24,7 @@ std::vector<PackWork> WorkOf(std::span<const PackSums> sums, const PackTimes& ti
 // work are at the ends.
 std::vector<int64_t> Deal(std::span<const PackWork> work, const DealRule& rule);
 
-// Returns the first `steps` steps of it, or all if there are fewer.
+// Returns the first `steps` steps of Deal's order, or all if there are fewer.
 std::vector<int64_t> DealBeginning(std::span<const PackWork> work, const DealRule& rule,
                                    int64_t steps);
 

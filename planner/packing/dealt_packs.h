@@ -48,7 +48,7 @@ class PackDealer {
   std::map<int64_t, StepsOfPacks> formed_;                               // by packs per step
 };
 
-// Returns what PackDealer deals to one plan, all steps.
+// Returns the packs that PackDealer deals to one plan, all steps.
 std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_t micro_batches,
                                   const Stop& stop = {});
 

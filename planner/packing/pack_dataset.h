@@ -25,7 +25,7 @@ struct PackingJob {
   PackRule pack;
   DealRule deal;
   PackTimes times;
-  PerEncoder<int64_t> unit_scales = 1;  // with which Lengths::units was made
+  PerEncoder<int64_t> unit_scales = 1;  // scales in Lengths::units
   // Packs and deals by PackAndDealByTime. Not with `groups`.
   bool by_time = false;
   bool window_is_free = false;  // for by_time: deal.window is the first to be tried
@@ -45,7 +45,7 @@ struct PackingResult {
   Packing packing;
   std::vector<PackSums> sums;                // per pack
   std::vector<int64_t> order;                // steps x ranks x packs per rank
-  int64_t window = 1;                        // with which it was dealt
+  int64_t window = 1;                        // DealRule::window of the order
   double order_gap = 0, idle_by_tokens = 0;  // by_time: see TimeLevelled
   PackBound bound;                           // `packs` is 0 if the bound was not asked for
   Balance balance;

@@ -41,7 +41,8 @@ struct Caps {
   friend bool operator==(const Caps&, const Caps&) = default;
 };
 
-// What happens to a sample that exceeds a cap on its own. Its index is listed either way.
+// Treatment of a sample that exceeds a cap on its own. Packing::oversize lists its index either
+// way.
 enum class OversizePolicy {
   kAlone,   // it gets a pack of its own
   kReject,  // it is in no pack

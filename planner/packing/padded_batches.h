@@ -26,7 +26,7 @@ struct RowLength {
 std::vector<RowLength> RowLengthsOf(const Dataset& dataset, const Training& training,
                                     int64_t sorted = 0);
 
-// Figures of padded micro-batches besides their shapes.
+// Figures of padded micro-batches other than their shapes.
 struct PaddedRows {
   double mean_tokens = 0;      // expected length of a row: a padded sample
   int64_t longest_tokens = 0;  // of all rows

@@ -56,7 +56,7 @@ double ShareWithout(int64_t longer, int64_t all, int64_t size, int64_t sorted) {
   // From the most likely number outwards, each is a multiple of its neighbour.
   const int64_t mode = std::clamp(
       static_cast<int64_t>((D(longer) + 1) * (D(drawn) + 1) / (D(all) + 2)), least, most);
-  // A small dataset has fewer micro-batches, of which the last may be part of one.
+  // A small dataset has fewer micro-batches, and the last one may be a part of one.
   const double micro_batches = std::min(D(sorted), D(drawn) / D(size));
   const auto filled_by = [&](int64_t number) {
     return std::min(micro_batches, D(CeilDivide(number, size)));

@@ -24,7 +24,7 @@ std::vector<WorkRun> RunsOf(std::span<const WorkItem> items, size_t major, int64
   return runs;
 }
 
-// Returns what a strip will cost, in packs. The strip is not sorted by the major part, so all its
+// Returns the cost of a strip, in packs. The strip is not sorted by the major part, so all its
 // steps fall short in that part. It is sorted by the minor part and cut, so the gaps of its steps
 // add up to its range in that part. A strip too short for a step shares one with others; the minor
 // part then counts as in the whole window.

@@ -15,7 +15,7 @@ namespace evenkeel::planner {
 struct TimeLevelled {
   Packing packing;
   std::vector<int64_t> order;  // of Deal
-  int64_t window = 0;          // with which it was dealt
+  int64_t window = 0;          // DealRule::window of the order
   double order_gap = 0;        // Epoch::time over EpochTimeBound, less 1
   double idle_by_tokens = 0;  // Balance::idle of the packs of rule.packer, dealt by Deal and WorkOf
 };

@@ -18,7 +18,7 @@ enum class TypeOrder {
   kTokens,       // as in the published packers, which know only tokens
   kLargerShare,  // by the larger of units / cap and tokens / cap
 };
-// Returns the indices of `types` in that order.
+// Returns the indices of `types` in the order that `order` names.
 std::vector<size_t> OrderTypes(const SampleTypes& types, const Caps& caps, TypeOrder order,
                                const Stop& stop = {});
 

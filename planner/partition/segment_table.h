@@ -57,7 +57,7 @@ class SegmentTable : public Segments {
       times_ = &times[Index(s, s, j)];
     }
 
-    // The same as SegmentTable's.
+    // SegmentTable's times of [i, j) on stage s.
     int64_t LeastTime(int64_t i) const { return end_time_ - table_.WorkBefore(i); }
     int64_t StageTime(int64_t i) const {
       if (times_ == nullptr) return kNoPlan;
@@ -90,7 +90,7 @@ class SegmentTable : public Segments {
   // Units of Stop::Spend for one search of the least recompute: hard ones take a millisecond.
   static constexpr int64_t kUnitsPerRecompute = 20'000;
 
-  const bool depends_on_place_;  // what a segment recomputes
+  const bool depends_on_place_;  // true if recompute depends on a segment's place in the chain
   const Stop stop_;
   // Least recompute by stage, then Index; negative if not computed yet. A stage's values are
   // allocated when they are first asked for.

@@ -14,7 +14,7 @@
 
 namespace evenkeel::planner {
 
-enum class MemoryLimit { kGpu, kNone };  // what segments must fit in
+enum class MemoryLimit { kGpu, kNone };  // the memory that segments must fit in
 
 // Boundaries are chain positions: stage s runs [b[s], b[s+1]), b[0] = 0, b[P] = size of the chain.
 // Every stage holds at least one transformer layer, and every other layer lies with a neighbouring
@@ -42,7 +42,7 @@ class Segments {
   std::optional<RecomputeChoice> Recompute(int64_t s, int64_t i, int64_t j) const {
     return chooser_.Least({Counts(i, j), InFlight(s), i});
   }
-  // Returns recompute_ns - undecided_ns of the same.
+  // Returns recompute_ns - undecided_ns of Recompute(s, i, j).
   std::optional<int64_t> LeastRecomputeTime(int64_t s, int64_t i, int64_t j) const {
     return chooser_.LeastTime({Counts(i, j), InFlight(s), i});
   }
@@ -52,7 +52,7 @@ class Segments {
   ClassCounts Counts(int64_t i, int64_t j) const;
   // Returns the forward and backward time of one mean pack through the first i layers, in ns.
   int64_t WorkBefore(int64_t i) const { return prefix_ns_[static_cast<size_t>(i)]; }
-  // Returns the same for only the forward pass.
+  // Returns the forward part of WorkBefore(i).
   int64_t ForwardBefore(int64_t i) const { return forward_ns_[static_cast<size_t>(i)]; }
   int64_t InFlight(int64_t s) const { return std::min(micro_batches_, stages_ - s); }
   // Returns the p2p time of one pack from stage s to s + 1 if the chain is cut at j, in ns; 0 after

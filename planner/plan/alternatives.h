@@ -21,7 +21,7 @@ struct Alternative {
   double samples_per_step = 0;  // may differ from the plan's, since packs are whole
   double gpu_days = 0;
   int64_t least_free_bytes = 0;
-  // Whether its GPU-days are within kDistinguishableRatio of the plan's.
+  // Its GPU-days are within kDistinguishableRatio of the plan's.
   bool indistinguishable = false;
 };
 
@@ -37,13 +37,13 @@ struct PaddedBatches {
   // Expected time of the rank with most work in a step over a mean rank's, by
   // BatchRule::pack_times.
   double slowest_rank_ratio = 1;
-  // The same job with packs, by a short search, and the plan's GPU-days over its, less 1. nullopt
-  // if nothing fits with packs.
+  // The best plan of the job with packs, by a short search (nullopt if nothing fits with packs),
+  // and the GPU-days of the padded plan over those of `packed`, less 1.
   std::optional<Alternative> packed;
   double packing_gain = 0;
 };
 
-// The same job, with the same packs and global batch, on other GPUs: the cluster loses or gains a
+// The plan's job, with its packs and global batch, on other GPUs: the cluster loses or gains a
 // node, or has the next smaller or larger GPU type.
 enum class SizeChange { kNodeLess, kNodeMore, kSmallerGpu, kLargerGpu };
 struct OtherSize {
@@ -54,24 +54,24 @@ struct OtherSize {
   Alternative plan;  // only if it fits
 };
 
-// The same job, with the same packs and global batch, in another precision.
+// The plan's job, with its packs and global batch, in another precision.
 struct OtherPrecision {
   Precision precision = Precision::k16Bit;
   std::optional<Alternative> plan;  // nullopt if it does not fit
 };
 
-// The same job, with the same global batch and packs of its own, whose states are sharded
-// otherwise.
+// The plan's job under another sharding of states. It keeps the global batch, but has packs of its
+// own.
 struct OtherSharding {
   ZeroStage stage = ZeroStage::kNone;
   int64_t group = 0;                // as Training::zero_group
   std::optional<Alternative> plan;  // nullopt if it does not fit
 };
 
-// The same plan with one dispatcher of experts.
+// The plan under one dispatcher of experts.
 struct DispatcherTime {
   Dispatcher dispatcher = Dispatcher::kAllToAll;
-  bool planned = false;  // whether it is the plan's own
+  bool planned = false;  // it is the plan's own
   int64_t step_ns = 0;   // as in Prediction
 };
 

@@ -13,7 +13,7 @@ namespace evenkeel::planner {
 // How the data loader makes packs, and the packs that it makes from a sample of the dataset.
 struct BatchRule {
   Packer packer = Packer::kBalanced;
-  // What one unit of each encoder counts for in the caps and sums of units.
+  // Weight of one unit of each encoder in the caps and sums of units.
   PerEncoder<int64_t> unit_scales = 1;
   int64_t unit_cap = 0;     // Qv
   int64_t token_cap = 0;    // Qt
@@ -23,7 +23,7 @@ struct BatchRule {
   uint64_t seed = 0;
   int64_t order_window = 16;  // steps whose packs may be exchanged for balance
   OversizePolicy oversize = OversizePolicy::kAlone;
-  PackTimes pack_times;       // what dealing balances
+  PackTimes pack_times;       // times that dealing balances
   std::string caps_reason;    // explains the caps; empty if both were given
   bool caps_derived = false;  // unit_cap or token_cap is derived from the data
   int64_t sampled = 0;        // samples drawn from the histogram to predict the rest
@@ -35,7 +35,7 @@ struct BatchRule {
   double pad_ratio = 0;                    // share of padding; packs, laid end to end, have none
   // Over the data-parallel ranks, with packs in the order of the batch rule.
   double dist_ratio_units = 0, dist_ratio_tokens = 0;
-  double dist_ratio_attention = 0;  // the same over sums of squared sample lengths
+  double dist_ratio_attention = 0;  // over sums of squared sample lengths
   int64_t pack_lower_bound = 0;     // for packings under these caps; 0 if not computed
   double idle_ratio = 0;            // share of a step's compute lost waiting for the slowest rank
 };

@@ -56,7 +56,7 @@ struct Remedy {
 
 // Why nothing fits: the parallelism that comes nearest, and its worst stage.
 struct Misfit {
-  // Whether it is proven that no partition and recompute of any parallelism fits. False if some
+  // It is proven that no partition and recompute of any parallelism fits. False if some
   // parallelisms run several chunks on a stage, of which not all cuts were tried.
   bool proven = true;
   Parallelism parallelism;

@@ -1,4 +1,4 @@
-// What a plan takes: times, memory and cost, with their intervals.
+// The predicted times, memory and cost of a plan, with their intervals.
 #ifndef EVENKEEL_PLANNER_PLAN_PREDICTION_H_
 #define EVENKEEL_PLANNER_PLAN_PREDICTION_H_
 
@@ -34,7 +34,7 @@ struct Interval {
 };
 inline constexpr double kIntervalCoverage = 0.8;
 
-// Whether memory fits at the upper end of its interval, only at the lower end, or at neither.
+// Memory fits at the upper end of its interval, only at the lower end, or at neither.
 enum class MemoryFit { kFits, kWithinMargin, kDoesNotFit };
 
 struct Prediction {

@@ -31,7 +31,7 @@ struct LayerGroup {
 struct StagePlan {
   std::vector<LayerGroup> layers;
   int64_t forward_ns = 0;    // one mean pack, tensor-parallel communication included
-  int64_t backward_ns = 0;   // the same, without recompute
+  int64_t backward_ns = 0;   // one mean pack, without recompute
   int64_t recompute_ns = 0;  // forward passes repeated in the backward pass
   // p2p of one pack to the next stage, one way, over all chunks; 0 after the last stage.
   int64_t send_ns = 0;

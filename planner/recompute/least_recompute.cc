@@ -173,7 +173,7 @@ int64_t RecomputeChooser::AllocatedAtLeast(std::span<const ChunkLoad> chunks) co
   return states + std::max(kept_bytes + workspace, end.total());
 }
 
-// Returns what the stage repeats under the profile's setting, or nullopt if it does not fit.
+// Returns the ns that the stage repeats under the profile's setting, or nullopt if it does not fit.
 std::optional<int64_t> RecomputeChooser::TimeUnderSetting(const ChunkLoad& stage) const {
   if (depends_on_place_) {
     const ModeCounts set = RecomputedUnderSetting(profile_, stage.counts, stage.begin);
@@ -272,7 +272,7 @@ std::optional<ChunkedRecompute> RecomputeChooser::Least(std::span<const ChunkLoa
 }
 
 std::optional<RecomputeChoice> RecomputeChooser::Least(const ChunkLoad& stage) {
-  // Most stages are settled here, without what several chunks take.
+  // Fast path: most stages fit without recompute and skip the multi-chunk search.
   if (Chooses() && HostHasRoom(profile_, stage) && FitsUnrecomputed(stage))
     return RecomputeChoice{};
   const auto choice = Least(std::span(&stage, 1));

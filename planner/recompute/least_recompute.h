@@ -31,7 +31,7 @@ std::optional<ChunkedRecompute> LeastRecompute(const LayerProfile& profile,
                                                std::span<const ChunkLoad> chunks,
                                                int64_t allocatable, RecomputePolicy policy);
 
-// LeastRecompute for many stages: what it learns of a profile's layers serves all of them. Not
+// LeastRecompute for many stages. It prepares a profile's layers once for all of them. Not
 // thread-safe.
 class RecomputeChooser {
  public:
@@ -62,7 +62,7 @@ class RecomputeChooser {
   const LayerProfile& profile_;
   const int64_t allocatable_;
   const RecomputePolicy policy_;
-  const bool depends_on_place_;  // what a chunk recomputes
+  const bool depends_on_place_;  // true if recompute depends on a chunk's place in the chain
   struct Class {
     size_t set_mode = 0;  // under the profile's setting
     // The least of all allowed modes.

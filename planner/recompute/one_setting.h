@@ -1,4 +1,4 @@
-// What the layers of a stage recompute under one setting for the whole model.
+// The recompute of a stage's layers under one setting for the whole model.
 #ifndef EVENKEEL_PLANNER_RECOMPUTE_ONE_SETTING_H_
 #define EVENKEEL_PLANNER_RECOMPUTE_ONE_SETTING_H_
 
@@ -18,13 +18,13 @@ std::optional<size_t> ModeUnder(const RecomputeSetting& setting, const LayerCost
 // Returns whether every layer of the profile has its mode.
 bool HasModesOf(const LayerProfile& profile, const RecomputeSetting& setting);
 
-// Returns whether what a chunk recomputes under the profile's setting depends on its place in the
+// Returns whether the recompute of a chunk under the profile's setting depends on its place in the
 // chain, not only on its layers: a block covers the front of a chunk, and layers of several classes
 // take turns.
 bool DependsOnPlace(const LayerProfile& profile);
 
-// Returns what a chunk with these layers, the first at chain position `begin`, recomputes under the
-// profile's setting. REQUIRES: the profile has a setting and HasModesOf it.
+// Returns the recompute, under the profile's setting, of a chunk with these layers, the first at
+// chain position `begin`. REQUIRES: the profile has a setting and HasModesOf it.
 ModeCounts RecomputedUnderSetting(const LayerProfile& profile, const ClassCounts& counts,
                                   int64_t begin);
 

@@ -46,8 +46,8 @@ inline int64_t HeldBytes(int64_t in_flight, int64_t kept_bytes) {
 // Added to the memory of a stage if the host lacks room for its share, so that it fits on no GPU.
 inline constexpr int64_t kNoHostRoom = int64_t{1} << 59;
 
-// What the layers of a stage hold when its activations are gone: gradients that the backward pass
-// made, and what its last layer or the optimizer's step needs.
+// Bytes that the layers of a stage hold when its activations are gone: gradients that the backward
+// pass made, and the workspace of its last layer or of the optimizer's step.
 struct EndBytes {
   int64_t made = 0, update = 0, workspace = 0;
 
@@ -64,7 +64,7 @@ struct StageBytes {
   int64_t activation_bytes = 0;       // of all packs in flight, with `gradient_excess_bytes`
   int64_t gradient_excess_bytes = 0;  // RecomputeMode::gradient_excess_bytes of all layers
   int64_t workspace_bytes = 0;        // while a layer runs backward
-  // What EndBytes hold beyond activations and workspace, whose memory they reuse.
+  // EndBytes beyond activations and workspace, whose memory they reuse.
   int64_t end_bytes = 0;
   int64_t at_end = 0;  // EndBytes::total()
   int64_t kept_activation_bytes() const { return activation_bytes - gradient_excess_bytes; }

@@ -1,4 +1,4 @@
-// A candidate during the search, and what is known about it.
+// A candidate during the search, with the facts known about it.
 #ifndef EVENKEEL_PLANNER_SEARCH_CONTENDER_H_
 #define EVENKEEL_PLANNER_SEARCH_CONTENDER_H_
 
@@ -17,12 +17,12 @@ struct Contender {
                                    // them may be quicker
   int64_t score_ns = 0;            // step of mean packs
   int64_t bound_ns = 0;            // no cut of this candidate has a shorter step of mean packs
-  bool improved = false;           // whether a better cut of chunks was looked for
+  bool improved = false;           // a better cut of chunks was searched
   bool finished = false;
-  // Without recompute no even cut fits; the candidate's first cut is an uneven one that fits.
+  // No even cut fits without recompute, so the search starts from an uneven one.
   bool fitted = false;
-  bool memory_binds = true;  // some of the cuts that were looked at did not fit
-  int64_t uneven_ns = 0;     // what a few real packs add to the score; 0 if unknown
+  bool memory_binds = true;  // some of the examined cuts did not fit
+  int64_t uneven_ns = 0;     // ns that a few real packs add to the score; 0 if unknown
 
   // Returns the best step simulated with real packs, or an estimate of it.
   int64_t best_known_ns() const {

@@ -1,4 +1,4 @@
-// Turns what mean packs chose into the plan that real packs run.
+// Turns a cut that mean packs chose into the plan that real packs run.
 #ifndef EVENKEEL_PLANNER_SEARCH_FINISH_H_
 #define EVENKEEL_PLANNER_SEARCH_FINISH_H_
 
@@ -19,15 +19,15 @@
 
 namespace evenkeel::planner {
 
-// What finishing a candidate proved and cost.
+// The bound that finishing a candidate proved, and the work that it took.
 struct Finished {
   int64_t bound_ns = 0;  // no plan of these degrees, schedule and packs per rank has a shorter step
                          // of mean packs; not scaled
   int64_t states = 0;    // partial partitions looked at
 };
 
-// Finishes every candidate in the same way, whatever else is searched. Constraints that admit fewer
-// degrees therefore do not change how the remaining degrees are finished.
+// Finishes every candidate in the same way, independently of the rest of the search. Constraints
+// that admit fewer degrees therefore do not change how the remaining degrees are finished.
 class Finisher {
  public:
   // Job, batching and lists must outlive it.
@@ -48,10 +48,11 @@ class Finisher {
   // Replaces the cut by the best that moves of boundaries find for mean packs, and returns its
   // step, not scaled. Adds roughly the simulated passes to `work`.
   int64_t Improve(const LayerProfile& profile, Candidate& c, int64_t& work) const;
-  // Makes a few such moves, which tell whether more may pay.
+  // Makes a few of the moves of Improve, which show whether more may pay.
   int64_t ImproveBriefly(const LayerProfile& profile, Candidate& c, int64_t& work) const;
 
-  // Returns what a few real packs add to the step of mean packs, ns. Simulates kTryingWork passes.
+  // Returns the ns that a few real packs add to the step of mean packs. Simulates kTryingWork
+  // passes.
   int64_t TryRealPacks(const Candidate& c);
   static constexpr int64_t kTryingWork = 20'000;
 

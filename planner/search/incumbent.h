@@ -1,5 +1,5 @@
-// What a plan has to beat while a search goes on: the step that the caller set, and the best plan
-// so far.
+// The steps that a plan has to beat during a search: the one that the caller set, and that of the
+// best plan so far.
 #ifndef EVENKEEL_PLANNER_SEARCH_INCUMBENT_H_
 #define EVENKEEL_PLANNER_SEARCH_INCUMBENT_H_
 
@@ -27,7 +27,7 @@ struct SearchScope {
 // A choice below is a Prospect or a Candidate, and its steps are not scaled.
 class Incumbent {
  public:
-  // `packs` are those of the data.
+  // `packs` is the number of packs of an epoch.
   Incumbent(const SearchScope& scope, double packs_per_step, int64_t packs)
       : scope_(scope), packs_per_step_(packs_per_step), packs_(packs) {}
 

@@ -161,7 +161,7 @@ class Searcher {
   }
 
   // Returns true for the settings that hold least, and for no recompute, which repeats nothing.
-  // Others take long and gain little. The bound covers what they may gain by uneven cuts.
+  // Other settings take long and gain little. The bound covers their gain by uneven cuts.
   static bool LooksForFittingCut(const Prospect& prospect) {
     return !prospect.setting || prospect.setting->block >= RecomputeSetting::kEveryLayer ||
            prospect.setting == RecomputeSetting{};
@@ -226,7 +226,7 @@ class Searcher {
     incumbent_.Replace(c, step);
   }
 
-  // Sorts contenders by what is known of their steps.
+  // Sorts contenders by best_known_ns.
   void SortByStep(std::vector<size_t>& contenders) const {
     std::stable_sort(contenders.begin(), contenders.end(), [this](size_t a, size_t b) {
       return incumbent_.OrderOf(contenders_[a].candidate, contenders_[a].best_known_ns()) <

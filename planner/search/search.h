@@ -22,14 +22,16 @@ namespace evenkeel::planner {
 
 struct SearchResult {
   std::vector<Candidate> best;  // the plan, then its alternatives; empty: nothing fits
-  // The degrees of the plan and of the most promising others, whatever the number of alternatives.
+  // The degrees of the plan and of the most promising others. They do not depend on the number of
+  // alternatives.
   std::vector<Parallelism> promising;
   Proof proof;  // without the plan's own values
   // True if memory limits the search without recompute: some degrees that may be the best, or some
   // of their cuts, do not fit. Set only under RecomputePolicy::kOneSetting.
   bool memory_binds = false;
-  // The degrees for which a plan was found whose step is below SearchScope::beat_ns: all of them
-  // with SearchScope::all_better, else those that were looked at before a better plan was found.
+  // The degrees for which a plan was found whose step is below SearchScope::beat_ns. With
+  // SearchScope::all_better, these are all such degrees; otherwise, those examined before a better
+  // plan was found.
   std::vector<Parallelism> better;
   bool stopped = false;
 };

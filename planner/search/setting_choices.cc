@@ -71,7 +71,7 @@ class Choices {
     Add({.block = std::min(low, most), .encoder = encoder}, low <= most);
   }
 
-  // Returns what a step repeats with all layers recomputed, ns.
+  // Returns the ns that a step repeats if all layers are recomputed.
   int64_t WholeLayers() const {
     double repeated_ns = 0;
     for (int64_t i = 0; i < profile_.size(); ++i)

@@ -35,7 +35,7 @@ RecomputeSetting EveryLayer();
 std::vector<Prospect> SettingChoices(const Job& job, const Prospect& prospect, Profiles& profiles);
 
 // Gives prospects with their settings, the most promising first. The settings of a prospect depend
-// only on its degrees, not on what else is searched.
+// only on its degrees, not on the rest of the search.
 class SettingQueue {
  public:
   using OrderOf = std::function<PlanOrder(const Prospect&)>;

@@ -29,7 +29,7 @@ GradientsReady ReadyAt(const PipelineSpec& spec, size_t unit, int64_t start_ns, 
 std::vector<Span> GatherSpans(const PipelineSpec& spec);
 
 // Returns when the gradients of each stage are reduced if its last pass ends at ends[stage].
-// `gradients` is as below.
+// `gradients` is as in FinishStep.
 std::vector<int64_t> SyncedByStage(const PipelineSpec& spec,
                                    const std::vector<GradientsReady>& gradients,
                                    const std::vector<int64_t>& ends);

@@ -62,7 +62,7 @@ const std::vector<int64_t>& MeanPackBound::Ends(const std::vector<SegmentWork>& 
   return ends_;
 }
 
-// The order of its weight gradients varies, so only the way to a stage and its work count.
+// The order of its weight gradients varies, so only the path to a stage and the stage's work count.
 void MeanPackBound::ZeroBubbleEnds(const std::vector<SegmentWork>& segments) {
   int64_t there = 0;
   for (size_t s = 0; s < stages_; ++s) {
@@ -133,7 +133,8 @@ void MeanPackBound::LastForwards(const std::vector<SegmentWork>& segments) {
   }
 }
 
-// The same as FirstForwards, backwards: of the last group's first and last micro-batch.
+// Does for the end of the step what FirstForwards does for its start: bounds the last backwards of
+// the last group's first and last micro-batch.
 void MeanPackBound::LastBackwards(const std::vector<SegmentWork>& segments) {
   std::vector<int64_t>&first_of = forward_, &last_of = last_forward_;  // by stage, of the row above
   int64_t behind_first = 0, behind_last = last_forward_.back() + segments.back().forward_ns;
@@ -173,7 +174,7 @@ int64_t MeanPacksAtLeast(const PipelineShape& shape, const std::vector<SegmentWo
 MeanPackStepBound::MeanPackStepBound(const Job& job, const PipelineShape& shape, int64_t events)
     : job_(job),
       shape_(shape),
-      // 1F1B is simulated to its end, whatever the number of packs.
+      // 1F1B is simulated to its end for any number of packs.
       simulated_(shape.schedule == Schedule::kOneFOneB ? shape : SimulatedPacks(shape, events)),
       bound_(simulated_) {
   const size_t segments = static_cast<size_t>(shape.virtual_stages());

@@ -45,7 +45,7 @@ struct PassList {
   size_t count_ = 0, slots_ = 0;
 };
 
-// What a search needs again and again of the same shapes.
+// Caches the pass lists and peaks of shapes that a search meets again and again.
 class PassLists {
  public:
   // Both throw Stopped if `stop` ends the work.
@@ -58,8 +58,8 @@ class PassLists {
     std::map<std::array<int64_t, 5>, std::shared_ptr<const Made>> made;
     size_t size = 0;  // of all that was made
   };
-  // Returns what is kept of the shape, or else what `make()` returns, and keeps that. Forgets all
-  // others if their sizes together exceed `most`.
+  // Returns the cached value of the shape. If there is none, caches the result of `make()`, and
+  // drops all other values if the sizes together exceed `most`.
   template <typename Made, typename Make, typename Size>
   static std::shared_ptr<const Made> Kept(ByShape<Made>& kept, const PipelineShape& shape,
                                           size_t most, Make make, Size size_of);
@@ -68,14 +68,15 @@ class PassLists {
   ByShape<PeaksOfStages> peaks_;
 };
 
-// Returns lists->PeaksOf, or, without lists, new ones.
+// Returns lists->PeaksOf or, without lists, computes the peaks.
 std::shared_ptr<const PeaksOfStages> PeaksOf(const PipelineShape& shape, const Stop& stop,
                                              PassLists* lists);
 
 class PassWalk {
  public:
-  // Keeps what it needs of the spec. The list must outlive the walk. If `alike` is false, each
-  // micro-batch has times of its own. REQUIRES: the list is of spec.shape; nothing is gathered.
+  // Copies the parts of the spec that it needs. The list must outlive the walk. If `alike` is
+  // false, each micro-batch has times of its own. REQUIRES: the list is of spec.shape; nothing is
+  // gathered.
   PassWalk(const PipelineSpec& spec, const PassList& list, bool alike);
 
   // Returns the times of a unit's micro-batches, to be changed between runs. Those of kBackward are

@@ -21,8 +21,8 @@ PipelineRun SimulatePipeline(const PipelineSpec& spec, bool keep_passes = false)
 int64_t PipelineEnd(const PipelineSpec& spec);
 int64_t PipelineEnd(const PipelineSpec& spec, const PassList& list, const Stop& stop = {});
 
-// pipeline_ns and synced_ns of SimulatePipeline, in the same way. 1F1B needs no list. REQUIRES:
-// nothing is gathered.
+// pipeline_ns and synced_ns of SimulatePipeline, as fast as PipelineEnd. 1F1B needs no list.
+// REQUIRES: nothing is gathered.
 struct StepEnds {
   int64_t pipeline_ns = 0, synced_ns = 0;
 };

@@ -1,4 +1,4 @@
-// What the simulation of one optimizer step reads and returns. All times are in nanoseconds.
+// The input and the results of the simulation of one optimizer step. All times are in nanoseconds.
 #ifndef EVENKEEL_PLANNER_SIMULATE_PIPELINE_RUN_H_
 #define EVENKEEL_PLANNER_SIMULATE_PIPELINE_RUN_H_
 
@@ -27,11 +27,11 @@ struct PipelineSpec {
   // Data-parallel communication, element stage x chunks + chunk. Empty if there is none.
   std::vector<int64_t> gather_ns;  // parameters, before the first forward of the chunk
   std::vector<int64_t> sync_ns;    // gradients
-  // Whether this communication overlaps with passes, bucket by bucket. A chunk's gradients
-  // become available evenly during its last backward (or weight gradient); its parameters are used
-  // evenly during its first forward. One stream carries a stage's chunks one after the other.
-  bool gather_overlaps = false;  // else a stage gathers all before its first forward
-  bool sync_overlaps = false;    // else a stage reduces all after its last pass
+  // True if this communication overlaps with passes, bucket by bucket. A chunk's gradients become
+  // available evenly during its last backward (or weight gradient); its parameters are used evenly
+  // during its first forward. One stream carries a stage's chunks one after the other.
+  bool gather_overlaps = false;  // if false, a stage gathers all before its first forward
+  bool sync_overlaps = false;    // if false, a stage reduces all after its last pass
   // Passes that overlap with this communication take longer by this share of it. The delay counts
   // at the end of the first forward, and when the stage's gradients are reduced.
   double overlap_slowdown = 0;
@@ -94,7 +94,7 @@ struct PipelineRun {
 
 // One rank of a step of several ranks.
 struct RankRun {
-  PipelineRun pipeline;  // its syncs and what follows are those of the whole step
+  PipelineRun pipeline;  // its syncs and all later times are those of the whole step
   // Time from a stage's last pass until the same stage of every rank has ended its last pass: mean
   // over the stages, rounded down.
   int64_t idle_ns = 0;

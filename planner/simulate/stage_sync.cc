@@ -17,7 +17,7 @@ namespace {
 // Adds up the times to exchange parameters, and counts those that one rank updates.
 class Exchange {
  public:
-  // Embeddings, which stay in 16 bits, count as the other weights.
+  // Embeddings stay in 16 bits, but count like the other weights.
   Exchange(const Job& job, const Network& network)
       : job_(job),
         network_(network),

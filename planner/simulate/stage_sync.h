@@ -56,7 +56,7 @@ int64_t FirstBucket(int64_t ns, double buckets);
 int64_t SlowedBy(double slowdown, int64_t hidden_ns);
 
 StageSync SyncOf(const Job& job, const Parallelism& p, const TrainedParameters& trained);
-// The same, for callers that have the job's network.
+// SyncOf for callers that have the job's network.
 StageSync SyncOf(const Job& job, const Network& network, const Parallelism& p,
                  const TrainedParameters& trained);
 

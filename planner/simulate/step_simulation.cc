@@ -15,7 +15,7 @@ PerEncoder<double> DummyUnits(const ModelSpec& model) {
 
 namespace {
 
-// Returns the work of layers [begin, end) without what they send.
+// Returns the work of layers [begin, end) without their sends.
 SegmentWork ComputeOf(const LayerProfile& profile, int64_t begin, int64_t end,
                       const ModeCounts& recomputed) {
   SegmentWork work;
@@ -220,8 +220,8 @@ void AddSync(const Job& job, const std::vector<SegmentWork>& segments, StepCache
     spec.optimizer_ns[s] = cache.Sync(stages[s]).optimizer_ns;
 }
 
-// How a step is extrapolated from its beginning: packs in whole groups, of which two halves are
-// simulated.
+// The beginning of a step, from which the whole step is extrapolated: two halves, each of whole
+// groups of packs, and the `rest` of the last group.
 struct Beginning {
   Beginning(const PipelineShape& shape, int64_t events) {
     const int64_t group = PacksTogether(shape);

@@ -37,7 +37,8 @@ struct SegmentWork {
   TrainedParameters trained;
 };
 
-// Returns the index of a segment, chunk c of stage s, in what is kept by stage x chunks + chunk.
+// Returns the index of a segment, chunk c of stage s, in lists whose elements are at stage x chunks
+// + chunk.
 inline size_t UnitOf(const PipelineShape& shape, size_t segment) {
   const size_t stages = static_cast<size_t>(shape.stages);
   return segment % stages * static_cast<size_t>(shape.chunks) + segment / stages;
@@ -65,7 +66,7 @@ std::vector<SegmentWork> WorkOfSegments(const Job& job, const LayerProfile& prof
 // SimulatedStep::total_ns without imbalance. With more recompute no time shrinks except after_own,
 // which shrinks by no more than backward grows.
 StageTimes TimesOf(const Job& job, const Parallelism& p, const SegmentWork& work);
-// Returns the same from the parts that it depends on.
+// The times of one mean pack. With a StageSync, they are all that TimesOf depends on.
 struct PackTime {
   int64_t forward_ns = 0, backward_ns = 0, recompute_ns = 0, send_ns = 0;
 };
@@ -97,11 +98,11 @@ struct SimulatedStep {
 inline constexpr int64_t kEventsAtMost = 400000;
 inline constexpr int64_t kStepsAtMost = 16;  // most steps in one simulation
 
-// Caches what steps that differ only in their segments have in common, for callers that simulate
-// many.
+// Caches the passes and the data sync of steps that differ only in their segments, for callers that
+// simulate many.
 class StepCache {
  public:
-  // `lists`, if any, keeps what other parallelisms have in common, too.
+  // `lists`, if given, also shares passes with other parallelisms.
   StepCache(const Job& job, const Parallelism& p, PassLists* lists = nullptr)
       : job_(job), p_(p), network_(job.cluster, job.constants), shared_(lists) {}
 
@@ -172,7 +173,7 @@ PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<Segm
 // Returns the end of the last pass of a step of equal, mean packs, in ns.
 int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<SegmentWork>& segments,
                           StepCache* cache = nullptr);
-// Returns the same under 1F1B with one segment per stage.
+// Returns SimulateMeanPacks under 1F1B with one segment per stage.
 int64_t SimulateMeanPacks(const std::vector<SegmentWork>& stages, int64_t micro_batches);
 
 // Returns the pipeline of the whole step, for a timeline: data-parallel exchange and optimizer

@@ -94,7 +94,7 @@ Timeline MakeTimeline(const std::vector<PipelineSpec>& ranks,
                                         });
   timeline.shown_rank = static_cast<size_t>(slowest - timeline.run.ranks.begin());
   const PipelineSpec& spec = ranks[timeline.shown_rank];
-  // Passes do not depend on the other ranks; what follows them does.
+  // Passes do not depend on the other ranks; later operations do.
   PipelineRun shown = slowest->pipeline;
   shown.passes = SimulatePipeline(spec, true).passes;
   timeline.operations = Operations(spec, shown);

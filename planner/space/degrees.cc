@@ -83,7 +83,8 @@ class Enumeration {
     return true;
   }
 
-  // A job that asks for both degrees gets them (BeyondTrainer says what the trainer cannot).
+  // A job that asks for both degrees gets them (BeyondTrainer names the part that the trainer
+  // cannot run).
   bool ContextInPipelines() const {
     return job_.training.trainer->context_with_pipeline ||
            (constraints_.context_parallel.min > 1 && constraints_.pipeline_parallel.min > 1);

@@ -5,8 +5,8 @@
 namespace evenkeel::planner {
 namespace {
 
-// Returns how many GPUs units have that are all alike, consist of whole parts and have at most
-// `most` GPUs.
+// Returns the most GPUs, up to `most`, that a unit can have if all units are alike and consist of
+// whole parts. Returns `part` if parts do not divide `gpus`.
 int64_t EqualUnits(int64_t gpus, int64_t part, int64_t most) {
   if (gpus % part != 0 || most < 2 * part) return part;
   return part * LargestDivisor(gpus / part, most / part);
@@ -30,7 +30,7 @@ int64_t PodGpus(const Cluster& cluster) {
 }
 
 int64_t GpusOfWholeUnits(const Cluster& cluster, int64_t gpus) {
-  // A pod consists of whole domains, so what fills pods fills domains too.
+  // A pod consists of whole domains, so a job that fills pods fills domains too.
   for (const NetworkUnit* unit : {&cluster.domain, &cluster.pod}) {
     if (unit->filled && gpus > unit->usable) gpus = RoundUp(gpus, unit->usable);
   }
@@ -38,7 +38,7 @@ int64_t GpusOfWholeUnits(const Cluster& cluster, int64_t gpus) {
 }
 
 int64_t GpusInWholeUnits(const Cluster& cluster, int64_t gpus) {
-  // A part of a pod is to be whole domains, too.
+  // A part of a pod must consist of whole domains, too.
   for (const NetworkUnit* unit : {&cluster.pod, &cluster.domain}) {
     if (unit->filled && gpus > unit->usable) gpus -= gpus % unit->usable;
   }

@@ -1,5 +1,5 @@
-// Jobs with their optimizer or activations in host memory, and what those whose activations are
-// there, by layers or by modules, may still choose.
+// Jobs with their optimizer or activations in host memory, and the choices that offloaded
+// activations, by layers or by modules, leave to them.
 #ifndef EVENKEEL_PLANNER_SPACE_OFFLOAD_H_
 #define EVENKEEL_PLANNER_SPACE_OFFLOAD_H_
 
@@ -30,8 +30,9 @@ Job WithActivations(const Job& job, int64_t layers, int64_t charged);
 // chooses (0), with the recompute that it chooses. REQUIRES: AdmitsModuleOffload.
 void AskModuleOffload(OffloadModules modules, Job* job);
 
-// Returns the job with the inputs of `modules` offloaded, of which `charged` are paid for, where
-// language layers recompute `beside`; or, without modules, free as before.
+// Returns the job with the inputs of `modules` offloaded. Time and host memory count for `charged`
+// of them only, and language layers recompute `beside`. Without modules, the job's constraints are
+// free as before.
 Job WithModules(const Job& job, OffloadModules modules, OffloadModules charged,
                 const RecomputeSetting& beside);
 
@@ -45,15 +46,16 @@ OffloadModules ModulesBeside(OffloadModules modules, const RecomputeSetting& set
 // the first needs the second.
 OffloadModules WithoutUnmetNeeds(OffloadModules modules);
 
-// Returns what language layers may recompute when modules are offloaded: nothing or, cheapest first
-// and each with those before it, activations of experts, norms, latent projections.
+// Returns the recompute settings that language layers may have when modules are offloaded: nothing
+// or, cheapest first and each with those before it, activations of experts, norms, latent
+// projections.
 std::vector<RecomputeSetting> SettingsBesideModules(const Job& job);
 
-// Returns whether layers may do with offloaded modules what a job asks for as `policy`.
+// Returns whether layers with offloaded modules can follow the recompute `policy` of a job.
 bool RecomputeBesideModules(RecomputePolicy policy);
 
 // Returns whether the job's trainer can offload modules of its model, and the job's constraints
-// admit what that needs.
+// admit it.
 bool AdmitsModuleOffload(const Job& job);
 
 // Returns the recompute with which the trainer offloads activations where the job asks for
@@ -61,14 +63,13 @@ bool AdmitsModuleOffload(const Job& job);
 std::optional<RecomputePolicy> RecomputeBesideOffload(const Trainer& trainer,
                                                       RecomputePolicy policy);
 
-// Returns whether the job's trainer can offload activations, and the job's constraints admit what
-// that needs.
+// Returns whether the job's trainer can offload activations, and the job's constraints admit it.
 bool AdmitsActivationOffload(const Job& job);
 
 // Returns the most language layers that the trainer can offload.
 int64_t OffloadedLayersAtMost(const Job& job);
 
-// Returns the constraints as the job asks for them, without what an offload adds.
+// Returns the constraints as the job asks for them, without the limits that an offload adds.
 Constraints FreeConstraints(const Job& job);
 
 }  // namespace evenkeel::planner

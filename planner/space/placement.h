@@ -1,4 +1,4 @@
-// Where ranks run, and what a node needs for them.
+// The nodes of ranks, and the memory that a node needs for them.
 #ifndef EVENKEEL_PLANNER_SPACE_PLACEMENT_H_
 #define EVENKEEL_PLANNER_SPACE_PLACEMENT_H_
 

@@ -31,7 +31,7 @@ enum class ContextFault {
   kNone,
   kRecurrentHeads,  // they do not divide the heads of a tensor rank's recurrent layers
   kHeads,           // they do not divide the attention heads of a tensor rank
-  kKeyValueHeads,   // nor its key and value heads
+  kKeyValueHeads,   // they do not divide its key and value heads
   kWindows,         // TransformerEngine has no ring for attention with windows
   kSinks            // TransformerEngine has neither a ring nor gathers for attention with sinks
 };

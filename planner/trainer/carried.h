@@ -1,4 +1,5 @@
-// Carries what a job sets in place of its trainer's defaults over to another trainer or ZeRO stage.
+// Carries the fields in which a job differs from its trainer's defaults over to another trainer or
+// ZeRO stage.
 #ifndef EVENKEEL_PLANNER_TRAINER_CARRIED_H_
 #define EVENKEEL_PLANNER_TRAINER_CARRIED_H_
 

@@ -37,10 +37,10 @@ struct DispatcherRecord {
   Dispatcher dispatcher = Dispatcher::kAllToAll;
   std::string_view name;              // short, such as "deepep"
   std::string_view title;             // for people
-  bool nccl = true;                   // NCCL's collectives; what follows is of other kernels
+  bool nccl = true;                   // NCCL's collectives; the fields below are of other kernels
   double link_efficiency = 0;         // share of the scale-up link
   double bytes_per_ns_per_rank = 0;   // most that its processors move in a node
-  double forwarded_bytes_per_ns = 0;  // the same where rows also come from other nodes
+  double forwarded_bytes_per_ns = 0;  // per rank, if rows also come from other nodes
   double startup_ns = 0;              // of one exchange in a node
   NetworkRates rdma, efa;             // InfiniBand or RoCE; AWS's Elastic Fabric Adapter
   std::string_view source;

@@ -8,23 +8,24 @@
 
 namespace evenkeel::planner {
 
-// What is sharded over the data-parallel (and context-parallel) ranks. Each stage includes those
-// before it (Rajbhandari 2020, arXiv 1910.02054, section 5). kWeights is ZeRO-3, or FSDP.
+// The states that are sharded over the data-parallel (and context-parallel) ranks. Each stage
+// includes those before it (Rajbhandari 2020, arXiv 1910.02054, section 5). kWeights is ZeRO-3, or
+// FSDP.
 enum class ZeroStage { kNone, kOptimizer, kGradients, kWeights };
 // kFlash is the best kernel for the GPU: FlashAttention-3 or cuDNN on Hopper. kUnfused stores the s
 // x s scores.
 enum class AttentionKernel { kFlash, kFlash2, kUnfused };
-// What context-parallel ranks exchange: heads (kUlysses), keys and values around a ring (kRing) or
-// all at once (kAllGather), or heads inside a node and keys and values around a ring of such groups
-// (kHierarchical). kUlyssesOrRing is kUlysses with degrees for which there are heads enough, and
-// else kRing, with degrees that divide the heads of attention.
+// The data that context-parallel ranks exchange: heads (kUlysses), keys and values around a ring
+// (kRing) or all at once (kAllGather), or heads inside a node and keys and values around a ring of
+// such groups (kHierarchical). kUlyssesOrRing is kUlysses if there are enough heads for the degree.
+// Otherwise it is kRing, with degrees that divide the heads of attention.
 enum class ContextKind { kUlysses, kRing, kAllGather, kHierarchical, kUlyssesOrRing };
 
 // Kinds of trainers, by schedules and memory layout. kFsdp has no pipeline, kDeepSpeed has neither
 // pipeline nor tensor parallelism.
 enum class Framework { kMegatron, kFsdp, kDeepSpeed };
 
-// Whether a kernel is fused: as the layers' other kernels are (Execution::fused_kernels), or not.
+// Fusion of a kernel: as the layers' other kernels (Execution::fused_kernels), always, or never.
 enum class Fusion { kAsOthers, kFused, kApart };
 
 // Host time of an operation of TransformerEngine's and Megatron's modules. Fitted on vTrain's runs
@@ -72,8 +73,8 @@ struct Execution {
   // Host time per operation of a layer (an operation of the cost model: a product, a norm, a
   // collective).
   double host_launch_ns = kMegatronLaunchNs;
-  // Launches that a collective of tensor-parallel ranks counts as: what PyTorch wraps around it
-  // takes the host longer than a kernel.
+  // Launches that a collective of tensor-parallel ranks counts as. PyTorch's code around it takes
+  // the host longer than a kernel.
   int64_t collective_launches = 3;
   // Host time in the backward pass for each weight or bias that trains in full.
   double weight_hook_ns = 0;
@@ -131,7 +132,8 @@ struct Execution {
   // all the time: PyTorch's DDP without gradient_as_bucket_view.
   bool copies_reduced_gradients = false;
   // Shards of gradients are allocated on a stream of their own, as PyTorch's FSDP does. The caching
-  // allocator keeps memory by stream, so what freed gradients leave stays reserved for the next.
+  // allocator keeps memory by stream, so the memory of freed gradients stays reserved for the next
+  // ones.
   bool pools_gradients = false;
   // Where gradients are sharded and a step has several micro-batches: ranks reduce them after the
   // last one, and until then accumulate whole ones (no_sync of PyTorch's FSDP1,

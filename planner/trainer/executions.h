@@ -9,17 +9,17 @@ namespace evenkeel::planner {
 // Bytes per gradient that the step of a sharded optimizer holds in addition to the states: a flat
 // copy in 16 bits and one in fp32 (step() of deepspeed/runtime/zero/stage_1_and_2.py).
 inline constexpr double kFlatGradients = 2 + 4;
-// The same for a flat fp32 copy and for AdamW that is not fused, which holds a square root and a
-// quotient of each flat tensor (_step() of InternEvo's hybrid_zero_optim.py; compatible_adamw.py
-// fuses it from PyTorch 2.1 on; torch/optim/adamw.py of PyTorch 1.13).
+// Bytes per gradient of a flat fp32 copy and of AdamW that is not fused, which holds a square root
+// and a quotient of each flat tensor (_step() of InternEvo's hybrid_zero_optim.py;
+// compatible_adamw.py fuses it from PyTorch 2.1 on; torch/optim/adamw.py of PyTorch 1.13).
 inline constexpr double kFlatAdam = 4 + 4 + 4;
 
 // Host time of an operation of plain PyTorch modules, from Qwen's published LoRA runs of 1.8
 // billion parameters. TransformerEngine's and Megatron's modules take more.
 inline constexpr double kEagerLaunchNs = 50e3;
 
-// What a redistribution of DTensor and the modules around it take, fitted on runs of torchtitan and
-// KempnerForge with 2 to 8 tensor-parallel ranks.
+// Launches of a redistribution of DTensor with the modules around it, fitted on runs of torchtitan
+// and KempnerForge with 2 to 8 tensor-parallel ranks.
 inline constexpr int64_t kDTensorLaunches = 12;
 
 // PyTorch modules without any fusion.
@@ -44,9 +44,9 @@ inline constexpr double kMomentCopies = 4 + 4;
 // loss and their backward passes chunk by chunk.
 inline constexpr double kTitanLossChunks = 8;
 
-// The same of torchtune's losses in chunks (CEWithChunkedOutputLoss, LinearCrossEntropyLoss of
-// torchtune/modules/loss), which its recipes' configurations have: the 16-bit logits and the fp32
-// softmax of all chunks. What a chunk of an eighth takes on top is not counted.
+// Bytes per logit of torchtune's losses in chunks (CEWithChunkedOutputLoss, LinearCrossEntropyLoss
+// of torchtune/modules/loss), which its recipes' configurations have: the 16-bit logits and the
+// fp32 softmax of all chunks. The temporary memory of one chunk, an eighth of all, is ignored.
 inline constexpr double kChunkedLossBytes = 2 + 4;
 
 // Bytes per logit of nanotron's cross entropy at its peak, in the forward pass: the fp32 logits,
@@ -77,13 +77,14 @@ constexpr Execution EagerShards(double kernel_rate) {
 // fms-acceleration.
 inline constexpr double kAdapterGatherNs = 0.33e6;
 
-// Bytes of memory that a collective of NCCL moves per value of two bytes: an all-gather writes what
-// it receives and reads what it sends on, a reduce-scatter also reads what it adds to.
+// Bytes of memory that a collective of NCCL moves per value of two bytes: an all-gather writes the
+// values that it receives and reads those that it sends on. A reduce-scatter also reads the values
+// that it adds to.
 inline constexpr double kGatherTraffic = 2 + 2, kReduceTraffic = 2 + 2 + 2;
 
-// Returns the defaults of a trainer around FSDP2, which copies what it gathered to each weight
-// (foreach_all_gather_copy_out of the same file), and gradients to what it reduces
-// (foreach_reduce_scatter_copy_in).
+// Returns the defaults of a trainer around FSDP2. It copies the gathered buffer to each weight
+// (foreach_all_gather_copy_out of _fsdp_collectives.py), and gradients to the buffer that it
+// reduces (foreach_reduce_scatter_copy_in).
 constexpr Execution AroundFsdp2(Execution execution, bool reduces_fp32) {
   execution.reduces_fp32 = reduces_fp32;
   execution.gather_traffic_bytes = kGatherTraffic + 4;
@@ -91,8 +92,8 @@ constexpr Execution AroundFsdp2(Execution execution, bool reduces_fp32) {
   return execution;
 }
 
-// The same around FSDP1, whose weights are views of what it gathered. It joins their gradients in
-// one tensor and divides it (_flat_param.py, _reduce_grad).
+// Returns the defaults of a trainer around FSDP1, whose weights are views of the gathered buffer.
+// It joins their gradients in one tensor and divides it (_flat_param.py, _reduce_grad).
 constexpr Execution AroundFsdp1(Execution execution) {
   execution.gather_traffic_bytes = kGatherTraffic;
   execution.reduce_traffic_bytes = kReduceTraffic + 4 + 4;
@@ -119,11 +120,12 @@ constexpr Execution DeepSpeed(bool shards_weights, double loss_bytes) {
   execution.weight_hook_ns = 1.2e6;
   execution.copies_reduced_gradients = false;
   execution.stops_recompute_early = true;
-  // Its hooks release what a forward pass used, also where it is repeated
+  // Its hooks release the weights that a forward pass used, also if the pass is repeated
   // (post_sub_module_forward_function of runtime/zero/parameter_offload.py; pull request 8130).
   execution.gathers_to_recompute = shards_weights;
   if (shards_weights) {
-    // Qwen's LoRA runs of 72 billion parameters show it. Nothing shows that of reductions.
+    // Qwen's LoRA runs of 72 billion parameters show this traffic. No run shows the traffic of
+    // reductions.
     execution.gather_traffic_bytes = kGatherTraffic;
   } else {
     execution.update_bytes_per_parameter = kFlatGradients;
@@ -132,8 +134,8 @@ constexpr Execution DeepSpeed(bool shards_weights, double loss_bytes) {
   return execution;
 }
 
-// DeepSpeed's optimizer, as above. vTrain's runs show no more time for an all-reduce than for other
-// operations.
+// The optimizer is DeepSpeed's, with the bucket sizes of DeepSpeed() above. vTrain's runs show no
+// more time for an all-reduce than for other operations.
 inline constexpr Execution kMegatronDeepSpeed = {.sequence_parallel = false,
                                                  .fused_loss = false,
                                                  .bucket_bytes = 3'000'000'000,

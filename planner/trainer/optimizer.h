@@ -1,4 +1,5 @@
-// Optimizers: what they hold and move for each parameter. Adding one means adding a record.
+// Optimizers: the bytes that they hold and move for each parameter. Adding one means adding a
+// record.
 #ifndef EVENKEEL_PLANNER_TRAINER_OPTIMIZER_H_
 #define EVENKEEL_PLANNER_TRAINER_OPTIMIZER_H_
 

@@ -103,7 +103,7 @@ constexpr Trainer ThreeDimensional(const About& about, const Execution& executio
   return trainer;
 }
 
-// Abilities of a trainer with Megatron's degrees, besides recomputing every layer.
+// Abilities of a trainer with Megatron's degrees, other than the recompute of every layer.
 struct Abilities {
   bool block_recompute = true, interleaves = true, context_with_pipeline = true;
   bool megatrons = false;  // its kernels and what it does with float16 are Megatron's
@@ -123,14 +123,14 @@ constexpr Trainer WithWholeLayers(const About& about, const Execution& execution
   return trainer;
 }
 
-// Returns the same trainer, which takes the vocabulary as the model has it. Megatron pads it to a
-// multiple of 128 x the tensor degree (vocab_size_with_padding of megatron/training/tokenizer).
+// Returns `trainer` without padding of the vocabulary. Megatron pads it to a multiple of 128 x the
+// tensor degree (vocab_size_with_padding of megatron/training/tokenizer).
 constexpr Trainer WithRawVocabulary(Trainer trainer) {
   trainer.pads_vocabulary = false;
   return trainer;
 }
 
-// Returns the same trainer, whose users cannot choose the layers of each stage.
+// Returns `trainer` with its own cut into stages: users cannot choose the layers of each stage.
 constexpr Trainer CutsBy(PartitionMethod method, Trainer trainer) {
   trainer.partition_method = method;
   return trainer;
@@ -206,20 +206,20 @@ constexpr Trainer Sharded(const About& about, const Execution& execution) {
   return trainer;
 }
 
-// Returns the same trainer around modules that know no expert parallelism. LLM Foundry's experts
-// can be shared between ranks only in layers of MegaBlocks, which have other kernels.
+// Returns `trainer` without expert parallelism, which its modules lack. LLM Foundry's experts can
+// be shared between ranks only in layers of MegaBlocks, which have other kernels.
 constexpr Trainer WithoutExpertParallel(Trainer trainer) {
   trainer.expert_parallel = false;
   return trainer;
 }
 
-// Returns the same trainer without tensor parallelism.
+// Returns `trainer` without tensor parallelism.
 constexpr Trainer WithoutTensorParallel(Trainer trainer) {
   trainer.tensor_parallel = false;
   return trainer;
 }
 
-// Returns the same trainer around modules that know no tensor parallelism either.
+// Returns `trainer` without expert and tensor parallelism, which its modules lack.
 constexpr Trainer ShardsAlone(Trainer trainer) {
   return WithoutTensorParallel(WithoutExpertParallel(trainer));
 }
@@ -232,7 +232,7 @@ constexpr Trainer FreesGradients(Trainer trainer) {
   return trainer;
 }
 
-// Returns the same trainer, whose context ranks share the images of a pack.
+// Returns `trainer` with context ranks that share the images of a pack.
 constexpr Trainer SharesImages(Trainer trainer) {
   trainer.encoder_split = EncoderSplit::kContext;
   return trainer;

@@ -1,4 +1,4 @@
-// What the planner knows about each trainer. Adding a trainer means adding a record.
+// The planner's record of each trainer. Adding a trainer means adding a record.
 #ifndef EVENKEEL_PLANNER_TRAINER_TRAINERS_H_
 #define EVENKEEL_PLANNER_TRAINER_TRAINERS_H_
 
@@ -13,14 +13,14 @@
 
 namespace evenkeel::planner {
 
-// Between which ranks a trainer shares the images of a pack: Parallelism::encoder_data.
+// The ranks that share the images of a pack under a trainer: Parallelism::encoder_data.
 enum class EncoderSplit {
   kNone,     // 1
   kContext,  // always the context degree
   kAny       // 1, the context degree, or tensor x context
 };
 
-// Whether a trainer can update each layer inside the backward pass, where weights are sharded.
+// The updates of layers inside the backward pass that a trainer has, if weights are sharded.
 enum class FusedStep { kNone, kWithoutExpertParallel, kAny };
 
 // How the model is cut into stages. kBmp (OmniBal's balanced model partition), kParameters (equal
@@ -52,7 +52,7 @@ struct Trainer {
   // whole. A trainer that recomputes attention, MLP and norms one by one keeps the input of each.
   // Layers of experts always count as a whole.
   int64_t checkpoint_inputs = 1;
-  bool one_recompute_setting = false;  // the same for all stages
+  bool one_recompute_setting = false;  // all stages have the same recompute
   // Counts only with one_recompute_setting: it can recompute the first layers of each stage, not
   // only all of them.
   bool block_recompute = true;
@@ -72,8 +72,9 @@ struct Trainer {
   OffloadAbility offload = {};
   ActivationAbility activations = {};
   FusedStep fused_step = FusedStep::kNone;
-  // How its users turn on what launch settings do not, as a sentence and as words after a colon,
-  // without the full stop; empty if the record does not say.
+  // How its users turn on a fused step, and the offload of activations, if launch settings cannot:
+  // as a sentence and as words after a colon, without the full stop; empty if the record does not
+  // say.
   std::string_view fused_step_hint;
   std::string_view activation_hint;
   // Its context-parallel ranks run TransformerEngine's attention, where its kernels are fused. That
@@ -97,8 +98,8 @@ struct Trainer {
   // weights (store_param_remainders), and updates fp32 copies of all moments at once
   // (get_unscaled_state of pytorch/optimizers/fused_adam.py).
   bool precision_aware_optimizer = false;
-  // The same at every ZeRO stage but 0, as DeepSpeed's engine does unless data_types says otherwise
-  // (get_data_types of deepspeed/runtime/engine.py).
+  // It accumulates gradients in 16 bits at every ZeRO stage but 0, as DeepSpeed's engine does
+  // unless data_types says otherwise (get_data_types of deepspeed/runtime/engine.py).
   bool sharded_gradients_16bit = false;
   Execution default_execution = {};                                     // below ZeRO stage 3
   Execution default_execution_at_zero3 = {};                            // at ZeRO stage 3
@@ -131,7 +132,8 @@ inline bool AccumulatesInFp32(const Trainer& trainer, ZeroStage stage, bool floa
 // Returns how the trainer runs a model by default at this ZeRO stage.
 const Execution& DefaultExecution(const Trainer& trainer, ZeroStage stage);
 
-// Returns the same with what depends on the optimizer. `bfloat16` are the weights.
+// Returns DefaultExecution with the fields that depend on the optimizer. `bfloat16`: weights are in
+// bfloat16.
 Execution DefaultExecution(const Trainer& trainer, ZeroStage stage, Optimizer optimizer,
                            bool bfloat16);
 

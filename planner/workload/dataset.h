@@ -1,4 +1,4 @@
-// What a job trains on: counts of samples by their lengths.
+// The data that a job trains on: counts of samples by their lengths.
 #ifndef EVENKEEL_PLANNER_WORKLOAD_DATASET_H_
 #define EVENKEEL_PLANNER_WORKLOAD_DATASET_H_
 
@@ -27,8 +27,8 @@ struct LengthBin {
 struct Dataset {
   std::vector<LengthBin> bins;  // distinct (units, llm_tokens), ascending
   bool is_default = false;      // the job gave none, and the built-in mix is assumed
-  // What one unit of each encoder counts for where packs are made and caps are kept: about its
-  // work, as a multiple of the lightest unit's.
+  // Weight of one unit of each encoder in packs and caps: about its work, as a multiple of the
+  // lightest unit's.
   PerEncoder<int64_t> unit_scales = 1;
 
   // Returns the number of encoders whose units the bins count, at least 1.

@@ -7,8 +7,8 @@
 
 namespace evenkeel::server {
 
-// Returns what is wrong with `address`, which must be unix:/path or HOST:PORT of loopback. Returns
-// "" if nothing is wrong.
+// Returns the fault of `address`, which must be unix:/path or HOST:PORT of loopback. Returns "" if
+// there is none.
 std::string CheckAdminAddress(std::string_view address);
 
 // Maps "[::1]" to "::1" and returns any other host unchanged.

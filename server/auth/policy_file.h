@@ -16,8 +16,8 @@ namespace evenkeel::server {
 
 class PolicyFile {
  public:
-  // Prepares what a well-formed policy needs before it comes into force. Returns what is wrong with
-  // it if it cannot.
+  // Prepares the resources of a well-formed policy before it comes into force. Fails with the fault
+  // of the policy.
   using Prepare = std::function<absl::Status(const Policy&)>;
 
   // Fails if the file cannot be read or its policy is not accepted.

@@ -12,11 +12,11 @@ inline constexpr std::string_view kAnyone = "any";
 
 // Returns true if `text` names one proven caller: "spiffe://example.org/ns/ml/sa/train" (the
 // grammar of SPIFFE, with a path), "dns:scheduler.example.org" in lower case, "uid:1000" or
-// "gid:1000". A text of any other form names nobody, whoever vouches for it.
+// "gid:1000". A text of any other form names nobody, even if a certificate vouches for it.
 bool IsIdentity(std::string_view text);
 
-// Returns what is wrong with `text` as a principal of a rule, or "" if nothing is. A principal is
-// an identity, a SPIFFE id whose path ends in "/*" (all ids below it), or "any".
+// Returns the fault of `text` as a principal of a rule, or "" if there is none. A principal is an
+// identity, a SPIFFE id whose path ends in "/*" (all ids below it), or "any".
 std::string CheckPrincipal(std::string_view text);
 
 // Returns "spiffe://example.org/ns/" for "spiffe://example.org/ns/*", and "" for every other

@@ -1,5 +1,5 @@
-// What a policy may grant: the methods of evenkeel.v1.PlannerService, and roles, which are sets of
-// them.
+// The rights that a policy may grant: methods of evenkeel.v1.PlannerService, and roles, which are
+// sets of methods.
 #ifndef EVENKEEL_SERVER_AUTH_ROLES_H_
 #define EVENKEEL_SERVER_AUTH_ROLES_H_
 

@@ -1,10 +1,10 @@
-// How measured steps differ from their plans, as metrics count it.
+// The differences between measured steps and their plans that metrics count.
 #ifndef EVENKEEL_SERVER_BASE_DRIFT_H_
 #define EVENKEEL_SERVER_BASE_DRIFT_H_
 
 namespace evenkeel::server {
 
-// Relative to the interval of the prediction.
+// The place of a measured step relative to the interval of the prediction.
 enum class DriftSide { kUnknown, kWithin, kAbove, kBelow };
 inline constexpr int kDriftSides = 4;
 

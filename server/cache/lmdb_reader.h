@@ -18,8 +18,8 @@ std::string LmdbNumber(int64_t number);
 
 class LmdbReader {
  public:
-  // Called for each entry, in order of keys. A non-empty result says what is wrong with the entry
-  // and ends the visit.
+  // Called for each entry, in order of keys. A non-empty result names the fault of the entry and
+  // ends the visit.
   using Visit = std::function<std::string(std::string_view key, std::string_view value)>;
 
   // Returns nullptr, with the reason in *error, if the file cannot be opened. No other process may
@@ -31,10 +31,11 @@ class LmdbReader {
 
   bool empty() const { return main_.entries == 0; }  // there are no tables yet
 
-  // Visits a named table. Returns what is wrong with the file, or what `visit` returned.
+  // Visits a named table. Returns the fault of the file, or the last result of `visit`.
   std::string ForEach(std::string_view table, const Visit& visit);
 
-  // Finds the value of a key. Returns false if it is not there, or if *error says what is wrong.
+  // Finds the value of a key. Returns false if it is not there, or if the file has a fault, which
+  // *error names.
   bool Find(std::string_view table, std::string_view key, std::string* value, std::string* error);
 
  private:

@@ -39,8 +39,8 @@ class CalibrationObserver {
   // Called for measurements of recorded profiles that were accepted.
   virtual void OnAccepted(MeasuredList /*list*/, int64_t /*count*/) {}
   virtual void OnRefused(RefusedFor /*reason*/) {}
-  // Reports the mean error of the predictions for what was measured, before this profile and with
-  // it, for the first kListsWithErrors lists.
+  // Reports the mean prediction error of the measured values, before this profile and with it, for
+  // the first kListsWithErrors lists.
   virtual void OnPredictionError(MeasuredList /*list*/, double /*before*/, double /*after*/) {}
   // Called for each step outcome that was compared with its plan, also in a dry run, but not again
   // for one that is already recorded.

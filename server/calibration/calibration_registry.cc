@@ -50,7 +50,7 @@ Calibrations* CalibrationRegistry::Find(std::string_view tenant, std::string* er
 void CalibrationRegistry::StopFollowing() {
   const MutexLock opening(open_mutex_);
   on_opened_ = nullptr;
-  // They are stopped without the lock, because what they report may ask this registry.
+  // They are stopped without the lock, because their reports may ask this registry.
   std::vector<Calibrations*> all;
   {
     const MutexLock lock(mutex_);

@@ -57,8 +57,8 @@ CalibrationStatePtr MakeState(std::vector<HistoryEntryPtr> history, uint64_t gen
 CalibrationStatePtr Extended(const CalibrationState& before, std::vector<HistoryEntryPtr> entries,
                              std::chrono::steady_clock::time_point now);
 
-// Returns a source that gives what `state` has on a job's model and GPU type. `state` must outlive
-// the result.
+// Returns a source of the calibrations that `state` has for a job's model and GPU type. `state`
+// must outlive the result.
 CalibrationSource CalibrationsOf(const CalibrationState& state);
 
 }  // namespace evenkeel::server

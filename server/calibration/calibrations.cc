@@ -130,7 +130,8 @@ std::string Calibrations::ReadNew(bool patient) {
   }
 }
 
-// Brings into force what can be trusted. Renews the lease only if that is everything.
+// Brings the records that can be trusted into force. Renews the lease only if these are all
+// records.
 std::string Calibrations::Adopt(NewRecords found, Time asked_at) {
   std::string error = std::move(found.error);
   std::vector<HistoryEntryPtr> entries;

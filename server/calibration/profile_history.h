@@ -9,7 +9,7 @@
 
 namespace evenkeel::server {
 
-// What a revision does, without what it holds.
+// The action of a revision, without its content.
 struct RevisionAction {
   ProfileAction action = ProfileAction::kRecord;
   int64_t target = 0;  // of a roll-back

@@ -22,7 +22,7 @@ struct AppendResult {
   bool unknown = false;
 };
 
-// What other processes have added to a shared store.
+// Records that other processes have added to a shared store.
 struct NewRecords {
   std::vector<ProfileRecord> records;  // the next revisions, in order
   bool complete = false;               // the store had nothing after them
@@ -38,7 +38,7 @@ class ProfileStore {
   ProfileStore& operator=(const ProfileStore&) = delete;
   virtual ~ProfileStore() = default;
 
-  // Returns what was there when the store was opened, by revision. Call at most once.
+  // Returns the records that existed when the store was opened, by revision. Call at most once.
   virtual std::vector<ProfileRecord> TakeHistory() = 0;
 
   // Appends with the next revision, which shared stores take from `record.revision` and others
@@ -50,7 +50,7 @@ class ProfileStore {
   // Returns true if other processes append too.
   virtual bool shared() const { return false; }
 
-  // For shared stores: returns what comes after `revision`, up to which everything was read or
+  // For shared stores: returns the records after `revision`, up to which everything was read or
   // appended here. If `patient`, it waits as long as a write may take, for callers that cannot
   // continue without the records.
   virtual NewRecords ReadAfter(int64_t /*revision*/, bool /*patient*/) {
@@ -61,7 +61,7 @@ class ProfileStore {
   virtual bool durable() const = 0;
 };
 
-// Limit on the bytes of a whole history, in whatever store.
+// Limit on the bytes of a whole history, in every store.
 inline constexpr int64_t kHistoryBytesAtMost = int64_t{1} << 30;
 inline constexpr char kStoreFull[] = "the store is full";
 inline constexpr char kFullInMemory[] = "profile store in memory: the store is full";

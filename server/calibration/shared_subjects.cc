@@ -24,7 +24,7 @@ void SharedSubjects::Share(HistoryEntry* entry) {
     ShareText(&step.layer_version);
     ShareText(&step.model_version);
   }
-  // What the catalogue does not know has a name only.
+  // Subjects that the catalogue does not know have only a name.
   if (entry->texts.known) {
     ShareSpec(&profile.model, &entry->texts.described_model, &models_);
     ShareSpec(&profile.gpu, &entry->texts.described_gpu, &gpus_);

@@ -1,4 +1,4 @@
-// What many profiles of a history have in common, kept once.
+// Models, GPU types and texts that many profiles of a history share. Each is kept once.
 #ifndef EVENKEEL_SERVER_CALIBRATION_SHARED_SUBJECTS_H_
 #define EVENKEEL_SERVER_CALIBRATION_SHARED_SUBJECTS_H_
 

@@ -269,7 +269,7 @@ bool Find(const Choice<Ours, Theirs> (&choices)[N], Theirs value, Ours* out) {
   return false;
 }
 
-// Does the same for a field of a request, with `fallback` for UNSPECIFIED. Any value that the
+// Converts the value of a field of a request, with `fallback` for UNSPECIFIED. Any value that the
 // contract does not know adds a violation that lists the choices.
 template <typename Ours, typename Theirs, size_t N>
 Ours FromProto(const Choice<Ours, Theirs> (&choices)[N], Theirs value, Ours fallback,

@@ -1,4 +1,4 @@
-// The result of a computation. The core keeps it and looks at none of its bytes.
+// The result of a computation. The core keeps it and does not read its bytes.
 #ifndef EVENKEEL_SERVER_CORE_COMPUTED_PLAN_H_
 #define EVENKEEL_SERVER_CORE_COMPUTED_PLAN_H_
 
@@ -17,7 +17,7 @@ struct PlanFacts {
   double step_seconds = 0;  // 0 if the job does not fit
   double gpu_days = 0;      // 0 if the job does not fit
   int64_t unit_cap = 0, token_cap = 0;
-  bool of_last_group = false;  // the figures are those of steps of a plan's last packing group
+  bool of_last_group = false;  // the figures are of steps of a plan's last packing group
 };
 
 struct ComputedPlan {

@@ -46,7 +46,7 @@ class FairQueue {
     Lane lane() const { return LaneOf(cost_seconds); }
   };
 
-  // Says whether an entry is admitted, and which one it displaces.
+  // The result of adding an entry: whether it is admitted, and the entry that it displaces.
   struct Push {
     bool accepted = false;
     std::optional<Id> displaced;

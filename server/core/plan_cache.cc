@@ -22,7 +22,7 @@ std::optional<uint64_t> ParseHex(std::string_view text) {
 }
 
 // Returns the bytes of a plan. Plans that are shared with other entries count in each of them,
-// because whichever entry stays keeps them.
+// because any entry that stays keeps them.
 size_t BytesOf(const StoredPlan& plan) {
   size_t offers = plan.left_out_bytes.size();
   for (const StoredPlanPtr& offer : plan.offers) offers += BytesOf(*offer);

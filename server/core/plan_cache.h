@@ -31,8 +31,8 @@ struct StoredPlan {
   PlanTime create_time;
   std::string timeline_bytes;  // as in ComputedPlan; only for an evaluation, which is not kept
 
-  // For a comparison of offers: the plans of the answer, of which this is the first, and what the
-  // answer says about other offers (ComputedPlan::left_out_bytes).
+  // For a comparison of offers: the plans of the answer, this one first, and the answer's part
+  // about other offers (ComputedPlan::left_out_bytes).
   std::vector<std::shared_ptr<const StoredPlan>> offers;
   std::string left_out_bytes;
 

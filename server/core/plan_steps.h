@@ -14,7 +14,7 @@ struct PlanStep {
   std::chrono::steady_clock::time_point from, to;
 };
 
-// Many offers have many phases; what is beyond this is left out.
+// Many offers have many phases. Steps beyond this number are left out.
 inline constexpr size_t kMostPlanSteps = 64;
 
 using PlanSteps = std::vector<PlanStep>;

@@ -72,8 +72,8 @@ bool AnewOnly(const PlanQuery& wanted) {
   return wanted.max_age_seconds && *wanted.max_age_seconds <= 0;
 }
 
-// Returns the oldest time that is wanted. No plan is older than the epoch, and larger ages must not
-// overflow.
+// Returns the oldest acceptable time of a plan. No plan is older than the epoch, and larger ages
+// must not overflow.
 PlanTime OldestOf(const PlanQuery& wanted, const Clock& clock) {
   if (!wanted.max_age_seconds) return PlanTime::min();
   if (AnewOnly(wanted)) return PlanTime::max();

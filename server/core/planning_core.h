@@ -62,7 +62,7 @@ struct PlanOutcome {
   double limit_seconds = 0;            // for kTimeLimit
   std::vector<std::string> faults;     // for kDefect, for the log
   std::vector<Violation> violations;   // for kRefused
-  PlanStepsPtr steps;                  // what was done for it, if anything; for traces
+  PlanStepsPtr steps;                  // the steps taken for it, if any; for traces
 };
 
 using OnOutcome = std::function<void(const PlanOutcome&)>;
@@ -103,18 +103,18 @@ class PlanningCore {
   // are kept too, under their own ids. `done` must not throw.
   Ticket Plan(const PlanQuery& wanted, Work work, OnOutcome done, const WorkTerms& terms = {});
 
-  // Does the same for any work whose result is a plan that is not kept: it enters no cache, and
-  // does not count as planned. `id` names what it computes, and is not the id of a plan.
+  // Runs work as Plan does, but does not keep the resulting plan: it enters no cache, and does not
+  // count as planned. `id` names the computation, and is not the id of a plan.
   Ticket Compute(const std::string& id, Work work, OnOutcome done, const WorkTerms& terms = {});
 
   // Answers this waiter with kCancelled on this thread, unless it was already answered. A
-  // computation for which nobody waits any more is stopped, or never begins.
+  // computation without waiters is stopped, or never begins.
   void Cancel(const Ticket& ticket);
 
   // From now on, answers new requests only if their plan is known or being computed.
   void RefuseNewWork();
 
-  // Refuses every request, and stops what is being computed; its waiters get kShuttingDown.
+  // Refuses every request, and stops all computations; their waiters get kShuttingDown.
   void StopAll();
 
   size_t workers() const { return pool_.threads(); }

@@ -17,7 +17,8 @@ void PutNumber(int64_t value, std::string* out);
 // Appends a text after its length.
 void PutText(std::string_view text, std::string* out);
 
-// Reads what was put, in the same order. After a read past the end every value is 0 or empty.
+// Reads numbers and texts in the order in which they were put. After a read past the end every
+// value is 0 or empty.
 class RecordReader {
  public:
   explicit RecordReader(std::string_view bytes) : rest_(bytes) {}

@@ -1,4 +1,4 @@
-// What the queue needs to know about a piece of work.
+// The facts about a piece of work that the queue needs.
 #ifndef EVENKEEL_SERVER_CORE_WORK_TERMS_H_
 #define EVENKEEL_SERVER_CORE_WORK_TERMS_H_
 

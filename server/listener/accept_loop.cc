@@ -188,7 +188,7 @@ bool AcceptLoop::ShedWithReserve(const ListenSocket& socket) {
 }
 
 void AcceptLoop::Shed(int fd, ShedConnection reason) {
-  // It is counted first, so that whoever sees the connection end finds it in the metrics.
+  // It is counted first, so that an observer of the connection's end finds it in the metrics.
   shed_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
   close(fd);
 }

@@ -1,5 +1,5 @@
-// Accepts connections, and keeps accepting whatever happens. gRPC's own listener never accepts
-// again once the process has run out of descriptors.
+// Accepts connections, and keeps accepting after every kind of failure. gRPC's own listener never
+// accepts again once the process has run out of descriptors.
 #ifndef EVENKEEL_SERVER_LISTENER_ACCEPT_LOOP_H_
 #define EVENKEEL_SERVER_LISTENER_ACCEPT_LOOP_H_
 
@@ -53,7 +53,8 @@ class AcceptLoop {
   AcceptLoop(const AcceptLoop&) = delete;
   AcceptLoop& operator=(const AcceptLoop&) = delete;
 
-  // Accepts what has connected so far, then closes the sockets. Returns when that is done.
+  // Accepts the connections that have arrived so far, then closes the sockets. Returns when that is
+  // done.
   void Stop();
 
   // Returns the number of accepted connections, including probes and those that were shed.

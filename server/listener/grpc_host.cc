@@ -22,8 +22,8 @@ void SetLimits(const Options& options, grpc::ServerBuilder* builder) {
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                               static_cast<int>(options.max_concurrent_streams));
-  // gRPC processes all frames of one read together. This limits what a peer that opens and resets
-  // calls gets before the others get their turn.
+  // gRPC processes all frames of one read together. This limits the work for a peer that opens and
+  // resets calls before the others get their turn.
   builder->AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadBytes);
   builder->AddChannelArgument(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kReadBytes);
   builder->AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytes);

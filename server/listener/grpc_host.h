@@ -1,6 +1,5 @@
 // One gRPC server without a port: connections are handed to it. There is one host per kind of
-// connection, because its credentials, and what is proven about the peer, apply to all of its
-// connections.
+// connection, because credentials, and proofs about the peer, apply to all connections of a host.
 #ifndef EVENKEEL_SERVER_LISTENER_GRPC_HOST_H_
 #define EVENKEEL_SERVER_LISTENER_GRPC_HOST_H_
 
@@ -23,8 +22,9 @@ namespace evenkeel::server {
 
 using GrpcServices = std::vector<std::unique_ptr<grpc::Service>>;
 
-// Makes the services of one host. `connection_principal` is what all its callers are proven to be,
-// such as "uid:1000". If it is empty, only the call itself can prove something. Thread-safe.
+// Makes the services of one host. `connection_principal` is the proven principal of all its
+// callers, such as "uid:1000". If it is empty, only the call itself can prove something.
+// Thread-safe.
 using ServicesFactory = std::function<GrpcServices(const std::string& connection_principal)>;
 
 class GrpcHost {

@@ -27,7 +27,7 @@ int BindAndListen(const sockaddr* address, socklen_t length) {
   if (fd < 0) return fd;
   const int on = 1, off = 0;
   if (address->sa_family != AF_UNIX) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  // Makes [::] accept IPv4 too, whatever the system's default is.
+  // Makes [::] accept IPv4 too, independently of the system's default.
   if (address->sa_family == AF_INET6) {
     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
   }

@@ -42,7 +42,7 @@ class ResetGuard {
 
   static constexpr uint64_t kSample = 64;
 
-  // What is known about one connection, kept for a short while.
+  // Facts about one connection, kept for a short while.
   struct Window {
     Clock::time_point since;
     uint64_t calls = 0;

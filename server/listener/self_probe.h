@@ -35,8 +35,8 @@ struct ProbeProgress {
 
 // Runs one probe: connects and waits for the answer to a Health.Check. With TLS, it waits only for
 // the certificate, since the server may require one that this process does not have. Returns "" if
-// the server answered, otherwise what went wrong. The connection is listed in `probes` meanwhile.
-// Gives up when `stop_fd` becomes readable.
+// the server answered, otherwise the fault. The connection is listed in `probes` meanwhile. Gives
+// up when `stop_fd` becomes readable.
 std::string ProbeOnce(const ProbeTarget& target, std::chrono::milliseconds timeout,
                       ProbeAddresses& probes, int stop_fd);
 

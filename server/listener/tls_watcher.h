@@ -20,7 +20,7 @@ class TlsWatcher {
   // Returns false if the material cannot be used. The former one then stays in use.
   using Apply = std::function<bool(const TlsMaterial&)>;
 
-  // Applies what is on disk now, then checks again every `interval_seconds` (0: never) on a
+  // Applies the files on disk now, then checks again every `interval_seconds` (0: never) on a
   // separate thread, which also calls `tick` each time. Fails if the files cannot be used.
   static absl::StatusOr<std::unique_ptr<TlsWatcher>> Start(const TlsPaths& paths,
                                                            double interval_seconds, Apply apply,

@@ -112,8 +112,8 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   // here, and only for OK.
   void OnHandled(size_t method, int code, double seconds);
 
-  // Counts a PlanJob or GetPlan call by what answered it: "memory", "store", "shared" or "planner".
-  // "none" means that it ended by deadline or cancellation before there was an answer.
+  // Counts a PlanJob or GetPlan call by the source of its answer: "memory", "store", "shared" or
+  // "planner". "none" means that it ended by deadline or cancellation before there was an answer.
   void OnPlanAnswered(std::string_view served_from, double seconds);
 
   // Counts a call with a traceparent that cannot be continued.

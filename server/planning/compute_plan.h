@@ -23,7 +23,7 @@ ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
                        const planner::PlanHooks& hooks, ComputedPlan* out,
                        std::vector<std::string>* faults);
 
-// Does the same by MakeShortPlan. The plan is an estimate of the one that `plan_id` names.
+// Computes a plan by MakeShortPlan. It is an estimate of the plan that `plan_id` names.
 ComputeEnd ComputeShortPlan(const planner::Job& job, const std::string& plan_id,
                             const planner::PlanHooks& hooks, ComputedPlan* out,
                             std::vector<std::string>* faults);

@@ -112,7 +112,7 @@ class JobWriter : public ModelWriter<JobWriter> {
       out_.Count(kPowerLimitTag, 1);
       Fields(power_limit_watts);
     }
-    // The costs of a catalogue's type follow from its name. The source shows what was asked for.
+    // The costs of a catalogue's type follow from its name. The source shows the requested type.
     if (!costs.like.empty()) Fields(costs.like, costs.source);
   }
 
@@ -163,7 +163,7 @@ class JobWriter : public ModelWriter<JobWriter> {
            expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
            weight_hook_ns, kernel_rate, loss_bytes_per_logit, keeps_gathered_inputs,
            casts_master_weights, update_bytes_per_parameter, gather_ns_per_rank);
-    // With products in 16 bits, what happens to quantised tensors changes nothing: see Training.
+    // With products in 16 bits, the fields about quantised tensors change nothing: see Training.
     (void)keeps_quantised_inputs, (void)holds_quantised_weights;
     (void)start_layers_16bit, (void)end_layers_16bit;
     if (deterministic) out_.Count(kDeterministicTag, 1);
@@ -331,7 +331,7 @@ class JobWriter : public ModelWriter<JobWriter> {
   }
 
   void Put(int /*tag*/, const planner::LayerGroup& group) {
-    // A request does not say of which encoder its layers are: they follow the model.
+    // A request does not name the encoder of its layers: they follow the model.
     const auto& [kind, first, count, recomputed, chunk, encoder] = group;
     (void)encoder;
     Fields(kind, first, count, recomputed, chunk);

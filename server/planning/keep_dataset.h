@@ -18,7 +18,7 @@ struct KeptDataset {
 // samples.
 KeptDataset KeepDataset(const planner::Lengths& lengths);
 
-// Returns true if `bytes` are exactly what KeepDataset made under that reference.
+// Returns true if `bytes` are exactly those that KeepDataset made under that reference.
 bool IsKeptDataset(std::string_view ref, const std::string& bytes);
 
 }  // namespace evenkeel::server

@@ -114,7 +114,7 @@ std::string PlanId(const OfferJobs& offers) {
   if (!offers.several()) return PlanId(offers.first());
   std::vector<std::string> all;
   for (const OfferJob& offer : offers.offers) {
-    // An impossible offer counts with what the answer says about it.
+    // An impossible offer counts with its part of the answer.
     all.push_back(offer.possible ? CanonicalBytes(offer.job)
                                  : offer.job.cluster.gpu.name + " x " +
                                        std::to_string(offer.job.cluster.gpu_count));

@@ -33,9 +33,9 @@ double SimulationCost(const planner::Job& job) {
 }
 
 // Returns the cost of the search. Because of bounds, limits and pruning, the time grows with the
-// square root of what there is to search. Several kinds of layers make it more expensive to find
-// the least recompute of each segment. One setting for all stages leaves nothing to find there, but
-// the setting itself is searched for. Fitted to the jobs of cost_bombs_bench.
+// square root of the size of the search. Several kinds of layers make it more expensive to find the
+// least recompute of each segment. One setting for all stages leaves nothing to find there, but the
+// setting itself is searched for. Fitted to the jobs of cost_bombs_bench.
 double SearchCost(const planner::Job& job) {
   constexpr double kAtLeast = 0.05, kPerRoot = 0.12, kWithEncoder = 3, kSettings = 3,
                    kWholeEncoder = 1.5;
@@ -66,9 +66,9 @@ double LaunchCost(const planner::Job& job, double search, planner::LaunchedPlan 
   return cost;
 }
 
-// Returns how many times a search the plan of a chosen offload takes: short searches for the
-// choice, and two plans, with it and without. With a share of the optimizer and activations there
-// are three choices.
+// Returns the time of a plan with a chosen offload, in searches: short searches for the choice, and
+// two plans, with it and without. With a share of the optimizer and activations there are three
+// choices.
 double OffloadSearches(const planner::Job& job) {
   constexpr double kShares = 5, kBoth = 2;
   if (!planner::ChoosesOffload(job)) return 1;

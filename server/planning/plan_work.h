@@ -17,12 +17,12 @@ namespace evenkeel::server {
 // Returns the work of ComputePlan, or of the function that stands in for it.
 Work PlanWork(ComputeFunction compute, const std::string& plan_id, planner::Job job);
 
-// Does the same for offers. One offer is planned by `compute`; several are compared, without
-// `compute`.
+// Returns the work of ComputeOffers. A single offer is planned by `compute`; several are compared,
+// without `compute`.
 Work PlanWork(ComputeFunction compute, const std::string& plan_id, OfferJobs offers);
 
 // Returns the work of MakeShortPlan. The plan is not the one that `plan_id` names, so it must not
-// be kept; it carries that id only to say what it estimates.
+// be kept; it carries that id only to name the plan that it estimates.
 Work ShortPlanWork(const std::string& plan_id, planner::Job job);
 
 // Returns the work of ComputeEvaluation, with its caps.

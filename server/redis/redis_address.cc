@@ -91,7 +91,7 @@ bool ParseSentinels(std::string_view hosts, RedisAddress* address) {
   }
 }
 
-// Parses what follows the scheme.
+// Parses the text after the scheme.
 bool ParseUrl(std::string_view rest, bool sentinels, RedisAddress* address) {
   if (sentinels) {
     const size_t hash = rest.rfind('#');

@@ -8,14 +8,15 @@
 
 namespace evenkeel::server {
 
-// What TLS is made of. Empty paths: the authorities that the machine trusts; no certificate.
+// The files of TLS. Without `ca`, the authorities of the machine are trusted. Without
+// `certificate`, there is none.
 struct RedisTlsFiles {
   std::string ca;           // PEM: the authorities that sign the certificate of Redis
   std::string certificate;  // PEM: our certificate and its chain, for a Redis that asks for one
   std::string key;          // PEM: its private key, without a pass phrase
 };
 
-// Where a Sentinel, or what it names, listens.
+// The place where a Sentinel, or the Redis that it names, listens.
 struct RedisEndpoint {
   std::string host;
   int port = 0;
@@ -23,7 +24,7 @@ struct RedisEndpoint {
 
 struct RedisAddress {
   std::vector<RedisEndpoint> sentinels;  // they know the host and the port, which are unset here
-  std::string primary;                   // for them: the name that they know the Redis by
+  std::string primary;                   // the name by which Sentinels know the Redis
 
   std::string host;       // for TCP; IPv6 without brackets
   int port = 0;           // for TCP
@@ -36,13 +37,13 @@ struct RedisAddress {
 };
 
 // Parses HOST:PORT, unix:/path or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], where user and
-// password may contain %XX; rediss:// is the same with TLS. For Sentinels:
+// password may contain %XX. rediss:// is redis:// with TLS. For Sentinels:
 // redis-sentinel://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]...][/DATABASE]#NAME, with TLS
-// rediss-sentinel://. Returns "" on success, otherwise what would be accepted.
+// rediss-sentinel://. Returns "" on success, otherwise the accepted forms.
 std::string ParseRedisAddress(std::string_view text, RedisAddress* address);
 
-// Returns true if `text` begins as only the name of a Redis can, and no file path: a scheme from
-// above or unix:/.
+// Returns true if `text` begins like the name of a Redis, and not like a file path: with a scheme
+// from above or unix:/.
 bool IsRedisName(std::string_view text);
 
 // Returns true if `text` is a rediss:// or rediss-sentinel:// address.
@@ -55,8 +56,8 @@ std::string NameOf(const RedisAddress& address);
 // Returns `text` for messages, with the part between "://" and the last '@' hidden.
 std::string WithoutPassword(std::string_view text);
 
-// Sets the password to the first line of the file at `path`. Returns what is wrong, or "" if
-// nothing is.
+// Sets the password to the first line of the file at `path`. Returns the fault, or "" if there is
+// none.
 std::string ReadRedisPassword(const std::string& path, RedisAddress* address);
 
 }  // namespace evenkeel::server

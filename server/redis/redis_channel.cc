@@ -67,7 +67,7 @@ RedisFailure RedisChannel::StartTls(SslPointer ssl, Deadline deadline) {
     ERR_clear_error();
     const int done = SSL_connect(ssl_.get());
     const int wanted = SSL_get_error(ssl_.get(), done);
-    // What is pending is sent after a failure too: it is the alert with our reason.
+    // Pending bytes are sent even after a failure, because they are the alert with our reason.
     RedisFailure failure = SendPending(deadline, &was_sent);
     if (done != 1 && wanted != SSL_ERROR_WANT_READ) return Unreachable(TlsProblem(ssl_.get()));
     if (failure.fault != RedisFault::kNone || done == 1) return failure;
@@ -109,7 +109,7 @@ RedisFailure RedisChannel::Receive(std::span<char> buffer, Deadline deadline, si
     if (wanted != SSL_ERROR_WANT_READ) return Unreachable(TlsProblem(ssl_.get()));
     RedisFailure failure = TakeMore(deadline);
     // With TLS 1.3, a server says only after the handshake that it refuses our certificate, and the
-    // end of the connection may overtake what it says.
+    // end of the connection may overtake the refusal.
     if (failure.fault == RedisFault::kUnreachable && !has_received_) {
       failure.why += " before its first reply; does it want a certificate, or another one?";
     }

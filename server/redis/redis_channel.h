@@ -13,8 +13,8 @@
 
 namespace evenkeel::server {
 
-// Not thread-safe. All functions fail with kTimeout or kUnreachable; then the connection must be
-// given up.
+// Not thread-safe. If a function fails, it does so with kTimeout or kUnreachable; the connection
+// must then be given up.
 class RedisChannel {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
@@ -25,7 +25,7 @@ class RedisChannel {
   // Waits until the connection is there.
   RedisFailure Connect(Deadline deadline);
 
-  // Speaks TLS from now on: does the handshake and checks the certificate of the other side.
+  // Switches to TLS: does the handshake and checks the certificate of the other side.
   RedisFailure StartTls(SslPointer ssl, Deadline deadline);
 
   // Sends all of `bytes`. Sets *was_sent as soon as anything has left.
@@ -45,9 +45,9 @@ class RedisChannel {
 
   const int fd_;
   SslPointer ssl_;             // nullptr without TLS
-  bool has_received_ = false;  // anything in TLS
-  BIO* incoming_ = nullptr;    // of ssl_: bytes from the socket
-  BIO* outgoing_ = nullptr;    // of ssl_: bytes for the socket
+  bool has_received_ = false;  // some bytes of TLS
+  BIO* incoming_ = nullptr;    // input of ssl_: bytes from the socket
+  BIO* outgoing_ = nullptr;    // output of ssl_: bytes for the socket
 };
 
 }  // namespace evenkeel::server

@@ -54,7 +54,7 @@ RedisReply Converted(const redisReply& from) {
   return reply;
 }
 
-// Returns true for what a part of a Redis Cluster replies to a command whose keys it does not
+// Returns true for the reply of a part of a Redis Cluster to a command whose keys it does not
 // serve.
 bool IsOfCluster(std::string_view error) {
   return error.starts_with("MOVED ") || error.starts_with("ASK ") ||
@@ -73,7 +73,7 @@ RedisReply AskOne(const RedisAddress& address, RedisAddress where, RedisClient::
   return RedisClient(where, kNoOwnLimit).Command(words, deadline);
 }
 
-// Sets *primary to what a Sentinel replied. Returns what is wrong, or "".
+// Sets *primary to the Redis that a Sentinel's reply names. Returns the fault of the reply, or "".
 std::string Take(const RedisReply& reply, const std::string& name, RedisEndpoint* primary) {
   if (reply.fault == RedisFault::kServer) return reply.text;
   if (reply.kind == RedisReply::Kind::kNil) return "knows no primary \"" + name + "\"";
@@ -136,7 +136,7 @@ RedisReply RedisClient::Connect(Deadline deadline) {
   return reply;
 }
 
-// Asks the Sentinels, the last that answered first. Each has its part of the time.
+// Asks the Sentinels, beginning with the one that answered last. Each has its part of the time.
 RedisFailure RedisClient::FindPrimary(Deadline deadline) {
   primary_ = {};
   const size_t count = address_.sentinels.size();
@@ -237,7 +237,7 @@ RedisReply RedisClient::Command(const std::vector<std::string_view>& words, Dead
       reply.text.starts_with("READONLY")) {
     Disconnect();
   }
-  // The name may lead to another part by then, so the next command connects again.
+  // The name may lead to another part of the cluster next time, so the next command connects again.
   if (reply.fault == RedisFault::kServer && IsOfCluster(reply.text)) {
     return Drop(
         {RedisFault::kCluster,

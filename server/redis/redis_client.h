@@ -1,7 +1,7 @@
-// One connection to a Redis with the RESP2 protocol. Where Sentinels know the Redis, each new
-// connection is to the primary that they name then, and a replica is refused. hiredis connects,
-// writes commands and reads replies; the bytes go through a RedisChannel, because hiredis knows no
-// deadline for a whole command, and that of Debian 12 no TLS.
+// One connection to a Redis with the RESP2 protocol. If Sentinels know the Redis, each new
+// connection goes to the primary that they name at that time, and a replica is refused. hiredis
+// connects, writes commands and reads replies. The bytes go through a RedisChannel, because hiredis
+// has no deadline for a whole command, and Debian 12's has no TLS.
 #ifndef EVENKEEL_SERVER_REDIS_REDIS_CLIENT_H_
 #define EVENKEEL_SERVER_REDIS_REDIS_CLIENT_H_
 
@@ -80,8 +80,8 @@ class RedisClient {
   const std::chrono::milliseconds connect_timeout_;
   std::unique_ptr<RedisTls> tls_;  // nullptr without TLS
   std::unique_ptr<Connection> connection_;
-  size_t sentinel_ = 0;    // the last that answered
-  RedisEndpoint primary_;  // that it named; no host where none did
+  size_t sentinel_ = 0;    // index of the Sentinel that answered last
+  RedisEndpoint primary_;  // named by that Sentinel; no host if none has answered
   uint64_t connections_ = 0;
   bool was_sent_ = false;
 };

@@ -1,4 +1,4 @@
-// Checks whether a Redis keeps what it acknowledges.
+// Checks whether a Redis keeps the writes that it acknowledges.
 #ifndef EVENKEEL_SERVER_REDIS_REDIS_DURABILITY_H_
 #define EVENKEEL_SERVER_REDIS_REDIS_DURABILITY_H_
 

@@ -1,4 +1,4 @@
-// What can go wrong between this process and a Redis.
+// The faults that can occur between this process and a Redis.
 #ifndef EVENKEEL_SERVER_REDIS_REDIS_FAULT_H_
 #define EVENKEEL_SERVER_REDIS_REDIS_FAULT_H_
 

@@ -18,8 +18,8 @@ namespace evenkeel::server {
 struct RedisStoreSettings {
   RedisAddress address;
   std::string tenant;  // without '/'; empty if there is only one
-  // The operator vouches for a Redis that does not reveal its configuration. If it does reveal that
-  // it may lose what it acknowledged, the store is opened nonetheless, but is not durable.
+  // The operator vouches for a Redis that does not reveal its configuration. If it reveals that it
+  // may lose acknowledged writes, the store is opened nonetheless, but is not durable.
   bool trust = false;
   std::chrono::milliseconds read_timeout{250};
   // Time for each of several attempts. A sync may take long on a busy disk.
@@ -35,7 +35,7 @@ std::string ProfilesKey(std::string_view tenant);
 class RedisProfileStore : public ProfileStore {
  public:
   // Reads the whole history. Returns nullptr, with the reason in *error, if Redis cannot be
-  // reached, is not configured to keep what it acknowledges (see docs/RELIABILITY.md), or holds a
+  // reached, is not configured to keep acknowledged writes (see docs/RELIABILITY.md), or holds a
   // record that is damaged or not ours.
   static std::unique_ptr<RedisProfileStore> Open(const RedisStoreSettings& settings,
                                                  std::string* error);
@@ -68,7 +68,7 @@ class RedisProfileStore : public ProfileStore {
   std::vector<ProfileRecord> history_;
   // A history up to one of its records.
   struct Place {
-    std::string end;    // of the record, which distinguishes this history from another
+    std::string end;    // end of the record, which distinguishes this history from another
     int64_t bytes = 0;  // of the records so far
   };
   // By revision: the newest that was asked about, and those that were read or appended after it.

@@ -10,9 +10,9 @@ namespace {
 // for each late reply would make a slow Redis slower.
 constexpr int kPatience = 4;
 
-// A handshake of TLS takes several round trips and some work of both sides, and so does the way by
-// Sentinels, of which the first may be silent. Nobody waits for it: a look-up ends with its budget,
-// and finds the connection next time.
+// TLS needs several round trips, and asking Sentinels takes longer if the first does not answer.
+// Nobody waits for a connection: a look-up ends with its budget, and the next one finds the
+// connection.
 constexpr std::chrono::milliseconds kSlowConnect{500};
 
 using Outcome = CircuitBreaker::Outcome;

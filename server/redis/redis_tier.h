@@ -31,8 +31,8 @@ struct RedisTierSettings {
   size_t queue_length = 256;               // waiting look-ups and writes
   size_t max_value_bytes = size_t{16} << 20;
   CircuitBreaker::Settings breaker;
-  // Called when Redis is given up for a while, with the reason unless that is the one of the last
-  // call, and with "" when it is used again. Must not block.
+  // Called with the reason when Redis is given up for a while, unless the last call had the same
+  // reason, and with "" when Redis is used again. Must not block.
   std::function<void(const std::string& why)> on_fault;
 };
 
@@ -67,7 +67,7 @@ class RedisTier {
   void Find(std::string key, Found found);
 
   // Stores `bytes` for `ttl` (1 ms or more), some time later, if it can. Calls `kept` when that is
-  // decided, in the way of Find, or drops it uncalled if the tier ends before.
+  // decided, on the threads that Find names, or drops it uncalled if the tier ends before.
   void Put(std::string key, std::string bytes, std::chrono::milliseconds ttl,
            const Kept& kept = {});
 
@@ -97,7 +97,7 @@ class RedisTier {
       ABSL_GUARDED_BY(clients_mutex_);  // connections that no thread uses
   Mutex fault_mutex_;
   std::string last_fault_ ABSL_GUARDED_BY(fault_mutex_);
-  std::string told_fault_ ABSL_GUARDED_BY(fault_mutex_);  // what on_fault was last called with
+  std::string told_fault_ ABSL_GUARDED_BY(fault_mutex_);  // the last argument of on_fault
   LookupTimer timer_;
   WorkerPool pool_;
 };

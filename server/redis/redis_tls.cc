@@ -32,7 +32,7 @@ std::string FirstError() {
 // A key with a pass phrase is refused, rather than asked for on the terminal.
 int NoPassPhrase(char*, int, int, void*) { return 0; }
 
-// Returns what is wrong, or "".
+// Returns the fault of the files, or "".
 std::string LoadFiles(const RedisTlsFiles& files, SSL_CTX* context) {
   ERR_clear_error();
   SSL_CTX_set_default_passwd_cb(context, &NoPassPhrase);

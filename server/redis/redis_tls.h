@@ -33,10 +33,11 @@ class RedisTls {
   std::string stamps_;  // of the files that context_ was made of
 };
 
-// Returns what is wrong with the files, or "" if they can be used.
+// Returns the fault of the files, or "" if they can be used.
 std::string CheckRedisTlsFiles(const RedisTlsFiles& files);
 
-// Says why a session failed, from its state and OpenSSL's queue of errors, which is emptied.
+// Returns the reason why a session failed, from its state and OpenSSL's queue of errors, which is
+// emptied.
 std::string TlsProblem(const SSL* ssl);
 
 }  // namespace evenkeel::server

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kSpanIdDigits = 16;
 
-// Returns whether the server is to blame. What the caller did wrong is no error of this span.
+// Returns whether the server is to blame. A fault of the caller is no error of this span.
 bool IsServersError(grpc::StatusCode code) {
   switch (code) {
     case grpc::StatusCode::UNKNOWN:

@@ -15,7 +15,7 @@
 
 namespace evenkeel::server {
 
-// What is known of a call at its end. Texts are empty where there is none.
+// The facts about a call at its end. Absent texts are empty.
 struct CallSpan {
   const TraceContext& span;
   const std::string& parent_span_id;
@@ -30,7 +30,7 @@ struct CallSpan {
 };
 
 // Gives `tracer` the span of the call, and one for each step. Equal requests share a computation,
-// so steps may have begun before the call: only what lies within it is its own.
+// so steps may have begun before the call. Only the part of a step within the call is exported.
 void RecordCall(const CallSpan& call, const grpc::Status& status,
                 const std::vector<PlanStepsPtr>& steps, Tracer& tracer);
 

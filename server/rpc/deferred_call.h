@@ -20,7 +20,7 @@ class DeferredCall {
   DeferredCall(const DeferredCall&) = delete;
   DeferredCall& operator=(const DeferredCall&) = delete;
 
-  // Takes the call. Call at most once. Whoever takes the call must begin or end it.
+  // Takes the call. Call at most once. The caller must begin or end the call that it takes.
   std::shared_ptr<Call> Take() { return std::move(call_); }
 
  private:

@@ -68,7 +68,7 @@ void PlanCurveCall::Start(CurveJobs curve, const UsedCalibration& calibration) {
 }
 
 // Begins sizes until enough are under way. A known plan is taken on this thread, within Begin. Take
-// then leaves what follows to this loop, so that known sizes do not nest.
+// then leaves the next sizes to this loop, so that known sizes do not nest.
 void PlanCurveCall::Go() {
   for (;;) {
     size_t place = 0;
@@ -92,7 +92,7 @@ void PlanCurveCall::Go() {
   }
 }
 
-// Whoever gets kAnswer or kOver ends the call.
+// A thread that gets kAnswer or kOver ends the call.
 PlanCurveCall::Step PlanCurveCall::NextStep(size_t* place) {
   if (ended_) return Step::kWait;
   if (cancelled_) {

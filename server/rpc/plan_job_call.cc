@@ -81,7 +81,7 @@ void PlanJobCall::OnOutcome(const PlanOutcome& outcome) {
 void PlanJobCall::Fill(const PlanOutcome& outcome) {
   const StoredPlan& plan = *outcome.plan;
   scope_->SetPlan(plan.plan_id, TierName(outcome.tier));
-  // A remembered request is answered from memory, whatever the plan's age.
+  // A remembered request is answered from memory, for plans of any age.
   if (!parts_.max_age_seconds) {
     parts_.memo.Remember(ViewOf(request_), {plan.plan_id, parts_.label},
                          {scope_->caller().tenant, calibration_.generation});

@@ -19,7 +19,7 @@
 
 namespace evenkeel::server {
 
-// What the call needs from the service (which must outlive it) and from the request.
+// The inputs of the call: parts of the service, which must outlive it, and of the request.
 struct PlanJobParts {
   PlanningCore& core;
   const ComputeFunction& compute;

@@ -229,7 +229,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
   auto scope = RpcScope::Admit(parts_.world, Method::kPlanJob, context, &status);
   if (scope == nullptr) return Refuse(context, status);
   grpc::Slice bytes = ToSlice(*request);
-  // One calibration is used for the whole call, whatever is recorded meanwhile.
+  // One calibration is used for the whole call, even if profiles are recorded meanwhile.
   const CalibrationStatePtr calibration = CalibrationFor(scope->caller(), &status);
   if (calibration == nullptr) return Finish(context, scope.get(), status);
   if (AnswerRepeated(scope.get(), bytes, *calibration, response)) {
@@ -246,7 +246,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
 }
 
 // Answers identical bytes that asked for a plan before, if the plan is still here. A caller that
-// asks for a least revision gets it, because what is known only grows.
+// asks for a least revision gets it, because the known revisions only grow.
 bool PlannerServiceImpl::AnswerRepeated(RpcScope* scope, const grpc::Slice& request,
                                         const CalibrationState& calibration,
                                         grpc::ByteBuffer* response) {

@@ -17,7 +17,7 @@
 
 namespace evenkeel::server {
 
-// What the calls need. It must outlive them.
+// The parts of the service that the calls need. They must outlive the calls.
 struct ProfileParts {
   CalibrationRegistry& calibrations;
   PlanCache& cache;
@@ -35,7 +35,7 @@ grpc::ServerUnaryReactor* RollBackProfileCall(const ProfileParts& parts, RpcWorl
                                               const grpc::ByteBuffer* request,
                                               grpc::ByteBuffer* response);
 
-// Answers at once, from what was known at `now`.
+// Answers at once, from the state known at `now`.
 grpc::Status ListProfilesPage(const ProfileParts& parts, const Caller& caller,
                               const v1::ListProfilesRequest& request,
                               std::chrono::steady_clock::time_point now,

@@ -1,4 +1,4 @@
-// Remembers what the bytes of a request lead to, so that an identical request needs no parsing.
+// Remembers the result of a request by its bytes, so that an identical request needs no parsing.
 // The bytes themselves are compared, not only a digest of them. Thread-safe.
 #ifndef EVENKEEL_SERVER_RPC_REQUEST_MEMO_H_
 #define EVENKEEL_SERVER_RPC_REQUEST_MEMO_H_
@@ -41,7 +41,7 @@ struct MemoHash {
   size_t operator()(std::string_view bytes) const;
 };
 
-// `Entry` has size_t bytes() const: what it takes besides itself.
+// `Entry` has size_t bytes() const: the memory that it takes in addition to sizeof(Entry).
 template <typename Entry>
 class RequestMemo {
  public:
@@ -56,8 +56,8 @@ class RequestMemo {
     return slot->entry;
   }
 
-  // Replaces what was remembered for these bytes under another calibration. A request larger than
-  // the whole memo is not remembered.
+  // Replaces the entry of these bytes under another calibration. A request larger than the whole
+  // memo is not remembered.
   void Remember(std::string_view request_bytes, Entry entry, const MemoContext& context) {
     const size_t bytes = sizeof(Slot) + entry.bytes();
     const MemoKey key(context.tenant, request_bytes);
@@ -80,15 +80,15 @@ class RequestMemo {
   ByteLru<Slot, MemoHash> lru_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What a PlanJob request leads to.
+// The result of a PlanJob request.
 struct KnownPlan {
   std::string plan_id;
   std::string label;
   size_t bytes() const { return plan_id.size() + label.size(); }
 };
 
-// What a PlanCurve request leads to: its answer, without facts about the calibration, and the plans
-// in it.
+// The result of a PlanCurve request: its answer, without facts about the calibration, and the ids
+// of the plans in it.
 struct KnownCurve {
   std::shared_ptr<const std::string> answer;
   std::shared_ptr<const std::vector<std::string>> plan_ids;

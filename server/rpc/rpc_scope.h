@@ -1,5 +1,5 @@
-// What every call has: its request id, its trace, its metrics, its place among the calls in flight,
-// and its line in the log.
+// The parts that every call has: its request id, its trace, its metrics, its place among the calls
+// in flight, and its line in the log.
 #ifndef EVENKEEL_SERVER_RPC_RPC_SCOPE_H_
 #define EVENKEEL_SERVER_RPC_RPC_SCOPE_H_
 
@@ -29,13 +29,13 @@ inline constexpr char kRequestIdHeader[] = "x-request-id";
 inline constexpr char kTraceParentHeader[] = "traceparent";
 inline constexpr char kTraceIdHeader[] = "x-trace-id";
 
-// What all calls of one host share. The objects referred to must outlive every call.
+// The objects that all calls of one host share. They must outlive every call.
 struct RpcWorld {
   Metrics& metrics;
   const Clock& clock;
   std::atomic<int64_t>& in_flight;  // calls with a live scope, over all hosts
-  // What is proven about every caller of this host, such as "uid:1000". If empty, only the call
-  // itself can tell.
+  // The proven principal of every caller of this host, such as "uid:1000". If empty, only the call
+  // itself can prove one.
   std::string connection_principal = {};
   const PolicyFile* policy = nullptr;  // nullptr if everybody may do everything
   Tracer* tracer = nullptr;            // nullptr if no spans are exported

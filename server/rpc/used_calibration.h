@@ -8,7 +8,7 @@
 
 namespace evenkeel::server {
 
-// One is used for the whole call, whatever is recorded meanwhile.
+// One calibration is used for the whole call, even if profiles are recorded meanwhile.
 struct UsedCalibration {
   uint64_t generation = 0;  // as in MemoContext
   CalibrationFacts facts;

@@ -34,7 +34,7 @@ std::string EncodePlanJobResponse(std::string_view plan_bytes, std::string_view 
                                   v1::ServedFrom served_from, std::string_view label,
                                   const CalibrationFacts& calibration);
 
-// Does the same for a stored plan, with its offers.
+// Returns the serialised v1::PlanJobResponse of a stored plan, with its offers.
 std::string EncodePlanJobResponse(const StoredPlan& plan, v1::ServedFrom served_from,
                                   std::string_view label, const CalibrationFacts& calibration);
 

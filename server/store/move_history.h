@@ -18,7 +18,7 @@ struct StoreName {
   RedisTlsFiles tls_files;    // for rediss://
 };
 
-// All of these functions return what went wrong, or "" on success.
+// All of these functions return the fault, or "" on success.
 
 // Reads the history of a store, even while servers use it. Changes nothing.
 std::string ReadHistory(const StoreName& name, std::vector<ProfileRecord>* history);
@@ -26,8 +26,8 @@ std::string ReadHistory(const StoreName& name, std::vector<ProfileRecord>* histo
 // Writes `history` into a store that has none: all of it or nothing.
 std::string WriteHistory(const StoreName& name, const std::vector<ProfileRecord>& history);
 
-// Reads the revisions of a damaged file that precede the damage; *ended_by says what is wrong after
-// them. Changes nothing.
+// Reads the revisions of a damaged file that precede the damage; *ended_by names the damage.
+// Changes nothing.
 std::string SalvageHistory(const StoreName& name, std::vector<ProfileRecord>* history,
                            std::string* ended_by);
 

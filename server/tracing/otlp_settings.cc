@@ -27,7 +27,8 @@ class Reader {
     return value == nullptr ? "" : value;
   }
 
-  // Returns that of traces, or that of all signals. *name is the one that is set.
+  // Returns the variable of traces, or else that of all signals. *name is the name of the one that
+  // is set.
   std::string Exporter(const std::string& what, std::string* name) const {
     *name = "OTEL_EXPORTER_OTLP_TRACES_" + what;
     const std::string own = Text(*name);

@@ -1,4 +1,4 @@
-// Where spans go, as OpenTelemetry's environment variables say it
+// The receiver of spans, as OpenTelemetry's environment variables describe it
 // (https://opentelemetry.io/docs/specs/otel/protocol/exporter/).
 #ifndef EVENKEEL_SERVER_TRACING_OTLP_SETTINGS_H_
 #define EVENKEEL_SERVER_TRACING_OTLP_SETTINGS_H_
@@ -28,7 +28,7 @@ struct OtlpSettings {
 using Environment = std::function<const char*(const char* name)>;
 
 // Reads the settings. `endpoint` is that of --otlp-endpoint: an address, "environment" or "off".
-// Returns what is wrong, naming the variable, or "". Values of headers are never repeated.
+// Returns the fault, naming the variable, or "". Values of headers are never repeated.
 std::string ReadOtlpSettings(const std::string& endpoint, const Environment& environment,
                              OtlpSettings* settings);
 

@@ -19,7 +19,7 @@ struct Sampler {
 };
 
 // Sets the sampler named `name` (always_on, always_off, traceidratio, or one of these after
-// parentbased_), with its argument. Returns what is wrong, or "".
+// parentbased_), with its argument. Returns the fault, or "".
 std::string ParseSampler(std::string_view name, std::string_view argument, Sampler* sampler);
 
 }  // namespace evenkeel::server

@@ -15,7 +15,7 @@ using AttributeValue = std::variant<std::string, int64_t>;
 struct SpanRecord {
   std::string trace_id;   // 32 hexadecimal digits
   std::string span_id;    // 16 hexadecimal digits
-  std::string parent_id;  // the same, or empty for the first span of a trace
+  std::string parent_id;  // 16 hexadecimal digits; empty for the first span of a trace
   std::string name;
   bool is_server = false;     // the whole of a call; otherwise a step of one
   int64_t start_unix_ns = 0;  // nanoseconds since the epoch

@@ -36,7 +36,7 @@ class Tracer {
     std::chrono::milliseconds timeout{10'000};     // of one attempt
     int tries = 5;                                 // of one batch
     std::chrono::milliseconds first_pause{1000};   // between two tries; doubles
-    std::chrono::milliseconds last_timeout{1000};  // for all that is left at the end
+    std::chrono::milliseconds last_timeout{1000};  // for all spans that remain at the end
   };
 
   struct Sent {
@@ -52,7 +52,7 @@ class Tracer {
   // "" when spans are taken again.
   Tracer(const Settings& settings, Send send, std::function<void(const std::string&)> on_fault);
 
-  // Tries once to send what is left, for `last_timeout` in all.
+  // Tries once to send the remaining spans, for `last_timeout` in all.
   ~Tracer();
 
   const Sampler& sampler() const { return settings_.sampler; }
@@ -73,7 +73,7 @@ class Tracer {
   const Settings settings_;
   const Send send_;
   const std::function<void(const std::string&)> on_fault_;
-  std::string fault_;  // what on_fault_ was last told; used by the thread only
+  std::string fault_;  // the last argument of on_fault_; used by the thread only
   mutable Mutex mutex_;
   CondVar changed_;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;

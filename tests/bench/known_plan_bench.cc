@@ -1,4 +1,4 @@
-// Measures what a known plan costs in addition to the transport. In turns within one run, it
+// Measures the time of a known plan in addition to the transport. In turns within one run, it
 // compares the real server, which answers the same PlanJob again, with an echo server of the same
 // API and sizes, and with an empty call. It judges by ratios only, because machines are noisy.
 #include <google/protobuf/util/json_util.h>

@@ -1,4 +1,4 @@
-// Measures what PackDataset costs in addition to the library call that it makes. In turns within
+// Measures the time of PackDataset in addition to the library call that it makes. In turns within
 // one run, the same samples are packed by PackAndDeal and through a server of this process over a
 // unix socket.
 #include <grpcpp/grpcpp.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the sidecar of deploy/kubernetes costs while nobody asks it: memory, and CPU with its probes as often as a
+"""The cost of the sidecar of deploy/kubernetes while nobody asks it: memory, and CPU with its probes as often as a
 kubelet makes them. As root.  Usage: sidecar_idle.py [SECONDS]          [120]
 
 Fails above 40 MiB or 1% of a core. A probe's CPU is that of evenkeelctl, which runs inside the container and counts

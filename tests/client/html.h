@@ -7,7 +7,7 @@
 
 namespace evenkeel::cli {
 
-// Returns what is wrong with the nesting of elements, or "".
+// Returns the fault in the nesting of elements, or "".
 std::string NestingFault(const std::string& html);
 
 // Counts how often `part` occurs.

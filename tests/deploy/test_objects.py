@@ -56,7 +56,7 @@ def selected(found, labels):
 
 
 def restricted_faults(template):
-    """Returns what the Pod Security Standard `restricted` would refuse."""
+    """Returns the settings that the Pod Security Standard `restricted` would refuse."""
     pod = template["spec"].get("securityContext", {})
     for container in manifests.containers(template):
         context = {**pod, **container.get("securityContext", {})}

@@ -1,4 +1,4 @@
-// Promises that targets keep, whatever the input.
+// Promises that targets keep for every input.
 #ifndef EVENKEEL_TESTS_FUZZ_CHECKS_H_
 #define EVENKEEL_TESTS_FUZZ_CHECKS_H_
 

@@ -17,7 +17,7 @@ class MessageMutator {
  public:
   using BytesMutator = std::function<std::string(const std::string&)>;
 
-  // The same seed changes the same message in the same way. `bytes` changes texts occasionally.
+  // The change depends only on the seed and the message. `bytes` changes texts occasionally.
   MessageMutator(uint32_t seed, BytesMutator bytes) : random_(seed), bytes_(std::move(bytes)) {}
 
   // Makes one to four changes.

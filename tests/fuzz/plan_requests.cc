@@ -17,7 +17,7 @@ namespace {
 
 using server::Violation;
 
-// Returns the same small dataset for every reference of the right form.
+// Returns one small dataset for all references of the right form.
 server::DatasetBytes OneDataset(std::string_view ref) {
   static const auto bytes = [] {
     const int32_t units[] = {0, 1, 7, 7, 13};

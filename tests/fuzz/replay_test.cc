@@ -1,4 +1,4 @@
-// Replays what fuzzers found and what they started with: corpus/TARGET/*.
+// Replays the inputs that fuzzers found and those that they started with: corpus/TARGET/*.
 #include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
 

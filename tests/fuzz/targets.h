@@ -1,5 +1,5 @@
 // The code that hostile bytes reach, one function each. Fuzzers try to break these functions, and
-// the replay test runs what they found.
+// the replay test runs the inputs that they found.
 #ifndef EVENKEEL_TESTS_FUZZ_TARGETS_H_
 #define EVENKEEL_TESTS_FUZZ_TARGETS_H_
 

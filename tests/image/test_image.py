@@ -190,7 +190,7 @@ class RunTest(unittest.TestCase):
         with open(f"/proc/{self.container.state()['pid']}/mountinfo", encoding="utf-8") as file:
             root = next(line.split() for line in file if line.split()[4] == "/")
         self.assertIn("ro", root[5].split(","))
-        # The same write succeeds where writing is allowed, so it is the file system that refuses.
+        # A write succeeds in a folder where writing is allowed, so the file system refuses the one above.
         done = self.container.run(*plan, "/run/evenkeel/plan.json")
         self.assertEqual(done.returncode, 0, done.stderr)
 

@@ -20,7 +20,7 @@ class HostileTest(unittest.TestCase):
         self.assertEqual(Client(f"127.0.0.1:{self.port}").health(), health_pb2.HealthCheckResponse.SERVING)
 
     def send(self, data):
-        """Returns what comes back until the server closes the connection or is silent for half a second."""
+        """Returns the bytes that come back until the server closes the connection or is silent for half a second."""
         back = b""
         with socket.create_connection(("127.0.0.1", self.port), timeout=0.5) as peer:
             try:

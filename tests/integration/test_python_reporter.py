@@ -31,7 +31,7 @@ class Clock:
 
 
 class Module:
-    """What `watch` needs of a torch.nn.Module."""
+    """The part of a torch.nn.Module that `watch` needs."""
     training = True
 
     def __init__(self):

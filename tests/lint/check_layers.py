@@ -9,7 +9,7 @@ import source_tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
-# What the searches are made of, and the searches themselves.
+# The parts of the searches, and the searches themselves.
 PARTS = {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", ""}
 SEARCHES = {"candidates", "cuts", "search"}
 
@@ -26,9 +26,9 @@ PLANNER = {
     # Cuts under schedules other than 1F1B, and the cut that needs least memory.
     "cuts": PARTS | {"candidates"},
     "search": PARTS | {"candidates", "cuts"},
-    # Searches around the search: what it is repeated for, such as caps, offloads and sizes.
+    # Searches around the search: choices for which it is repeated, such as caps, offloads and sizes.
     "choose": PARTS | SEARCHES,
-    # What stands beside a plan once it is chosen: what would make it fit, what other jobs gain, what it is made of.
+    # Additions to a chosen plan: changes that make it fit, the gains of other jobs, and its parts.
     "explain": PARTS | SEARCHES | {"choose"},
     "groups": PARTS | SEARCHES | {"explain"},
     # Published methods that plans are only compared with: no method of ours includes them. Methods that the search

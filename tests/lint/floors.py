@@ -55,7 +55,7 @@ CLI = [
     ["client/cli/app"],
     ["client/cli/main"],
 ]
-# What all rooms use lies in server/convert itself.
+# Code that all rooms use lies in server/convert itself.
 CONVERT = [
     ["server/convert/"],
     ["server/convert/config/"],

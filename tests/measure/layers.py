@@ -211,7 +211,7 @@ def host(record):
 
 
 def fsdp(record):
-    """FSDP2 on one rank: what its hooks cost the host, and a layer's passes with it."""
+    """FSDP2 on one rank: the host time of its hooks, and a layer's passes with it."""
     import torch.distributed as dist
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 

@@ -127,7 +127,7 @@ def dense_models(length):
 
 
 def expert_models(length):
-    """The same with experts."""
+    """(name, configuration, [settings]) of models of text with experts."""
     import transformers as hf
 
     wide = size(2048, 128)

@@ -23,7 +23,7 @@ def synchronize():
 
 
 def free_memory():
-    """Frees what is no longer used, and forgets the peak."""
+    """Frees unused memory, and forgets the peak."""
     gc.collect()
     if CUDA:
         torch.cuda.empty_cache()

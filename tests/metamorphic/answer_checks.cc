@@ -26,7 +26,7 @@ Faults CheckRemedied(const Answer& answer) {
 
 Faults CheckOfferAlone(const v1::Plan& offer, const Answer& single) {
   v1::Plan own = offer, other = single.plan();
-  // The aim does not change the plan of one offer, but the subject shows what was asked for.
+  // The aim does not change the plan of one offer, but the subject shows the requested aim.
   own.mutable_subject()->clear_objective();
   other.mutable_subject()->clear_objective();
   if (single.planned() && own.SerializeAsString() == other.SerializeAsString()) return {};

@@ -1,5 +1,5 @@
 // Properties of answers: how planning ended, and answers that belong together. Each check returns
-// what is wrong, and nothing if all is well.
+// the faults, and nothing if all is well.
 #ifndef EVENKEEL_TESTS_METAMORPHIC_ANSWER_CHECKS_H_
 #define EVENKEEL_TESTS_METAMORPHIC_ANSWER_CHECKS_H_
 

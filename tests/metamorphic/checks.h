@@ -1,6 +1,6 @@
 // The properties, each with its name and its check of messages. The checks are pure functions of
 // messages: nothing here plans, and nothing is shared with the search. A check returns nothing if
-// its property holds, and otherwise what is wrong, for a person.
+// its property holds, and otherwise the faults, for a person.
 #ifndef EVENKEEL_TESTS_METAMORPHIC_CHECKS_H_
 #define EVENKEEL_TESTS_METAMORPHIC_CHECKS_H_
 

@@ -1,4 +1,4 @@
-// What a request offloads, as a plan or a remedy says.
+// The offload of a request, taken from a plan or a remedy.
 #ifndef EVENKEEL_TESTS_METAMORPHIC_GIVEN_OFFLOAD_H_
 #define EVENKEEL_TESTS_METAMORPHIC_GIVEN_OFFLOAD_H_
 
@@ -11,7 +11,7 @@ namespace evenkeel::metamorphic {
 // Gives the offload that the plan chose, where it could choose.
 void GiveOffload(const v1::Plan& plan, v1::Training* training);
 
-// Leaves to the planner what the remedy, one of offload, says.
+// Leaves the choice that an offload remedy names to the planner.
 void ChooseOffload(v1::RemedyKind kind, v1::Training* training);
 
 }  // namespace evenkeel::metamorphic

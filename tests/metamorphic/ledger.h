@@ -45,8 +45,8 @@ class Ledger {
   Ledger(Counts* counts, std::string folder) : counts_(*counts), folder_(std::move(folder)) {}
 
   void BeginJob(int64_t number);
-  // Notes one comparison. `request` shows the fault, and `other` (may be null) is what it is
-  // compared with.
+  // Notes one comparison. `request` shows the fault. `other` (may be null) is the request that it
+  // is compared with.
   bool Judge(Check check, const Faults& faults, const std::string& what,
              const v1::PlanJobRequest& request, const v1::PlanJobRequest* other = nullptr);
 

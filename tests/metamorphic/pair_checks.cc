@@ -106,8 +106,8 @@ bool MissesBatch(const v1::Plan& plan) {
 
 Faults CheckAlternativesBound(const v1::Plan& free) {
   Faults faults;
-  // Alternatives have one packing group, so what is proven about plans with several does not
-  // concern them.
+  // Alternatives have one packing group, so the proof about plans with several does not concern
+  // them.
   if (free.packing_groups_size() > 0) return faults;
   const double bound = free.proof().lower_bound_seconds();
   const double batch = static_cast<double>(free.subject().global_batch_samples());

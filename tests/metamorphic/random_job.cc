@@ -368,7 +368,7 @@ void DrawAdmittedConstraints(Draws& draws, int64_t layers, v1::PlanJobRequest* r
   request->mutable_job()->clear_constraints();
 }
 
-// Draws a trainer and a confidence. Leaves out what the rest of the request does not allow.
+// Draws a trainer and a confidence, unless the rest of the request does not allow them.
 void DrawAdmittedTrainer(Draws& draws, v1::PlanJobRequest* request) {
   v1::PlanJobRequest changed = *request;
   DrawTrainer(draws, changed.mutable_job()->mutable_training());
@@ -397,7 +397,7 @@ void DrawAdmittedPrecision(Draws& draws, v1::PlanJobRequest* request) {
   TakeIfAdmitted(std::move(changed), request);
 }
 
-// Draws a dispatcher of experts, and what joins the nodes.
+// Draws a dispatcher of experts, and the network between nodes.
 void DrawAdmittedDispatcher(Draws& draws, v1::PlanJobRequest* request) {
   v1::PlanJobRequest changed = *request;
   v1::Execution* execution = changed.mutable_job()->mutable_training()->mutable_execution();
@@ -425,7 +425,7 @@ void DrawEncoderData(Draws& draws, v1::PlanJobRequest* request) {
   TakeIfAdmitted(std::move(changed), request);
 }
 
-// Pads micro-batches instead of packing, which leaves nothing to say of packs.
+// Pads micro-batches instead of packing, and removes all settings of packs.
 void DrawPadding(Draws& draws, v1::Training* training) {
   training->clear_unit_cap();
   training->clear_token_cap();

@@ -46,7 +46,7 @@ bool TakeIfAdmitted(v1::PlanJobRequest changed, v1::PlanJobRequest* request);
 // Returns the GPUs of a node of the pool.
 int64_t NodeOf(const v1::GpuPool& pool);
 
-// What the messages say about a model. If it is named, this comes from the contract's list of
+// Facts about a model from the messages. If it is named, this comes from the contract's list of
 // models.
 struct ModelFacts {
   int64_t layers = 0;  // transformer layers, of encoder and language model together

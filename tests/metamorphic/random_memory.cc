@@ -1,4 +1,4 @@
-// Draws where a job keeps what it needs, and the tiers of its network.
+// Draws the place of a job's states and activations, and the tiers of its network.
 #include <algorithm>
 #include <cstdint>
 #include <string>

@@ -84,7 +84,7 @@ const planner::Trainer& TrainerOf(const v1::Plan& plan) {
   return known != nullptr ? *known : planner::GenericTrainer();
 }
 
-// Lists what the request leaves free, as names of pins: one random value of each thing.
+// Lists the choices that the request leaves free, as names of pins: one random value of each.
 class Free {
  public:
   Free(Draws& draws, const v1::PlanJobRequest& request, const v1::Plan& plan)

@@ -1,5 +1,5 @@
-// Requests derived from requests. Each changes one thing, and a property says what effect that may
-// have on the plan.
+// Requests derived from requests. Each changes one thing, and a property states the effect that
+// this may have on the plan.
 #ifndef EVENKEEL_TESTS_METAMORPHIC_VARIANTS_H_
 #define EVENKEEL_TESTS_METAMORPHIC_VARIANTS_H_
 
@@ -21,8 +21,8 @@ struct Variant {
 // offload. Its plans and those of its variants then have the same packs.
 v1::PlanJobRequest WithCaps(const v1::PlanJobRequest& request, const v1::Plan& plan);
 
-// Returns up to `count` different variants of the request. Each holds it to one value of something
-// that it leaves free, so that the variant's plans are among those of the request.
+// Returns up to `count` different variants of the request. Each fixes one value that the request
+// leaves free, so that the variant's plans are among those of the request.
 std::vector<Variant> RandomPins(Draws& draws, const v1::PlanJobRequest& request,
                                 const v1::Plan& plan, int count);
 
@@ -58,7 +58,7 @@ std::optional<v1::EvaluatePlanRequest> WithLayerMoved(Draws& draws,
                                                       v1::EvaluatePlanRequest request);
 
 // Returns whether the plan's trainer can cut the model as the plan does: some keep a whole encoder
-// on the first stage, and what they cannot do is outside of the space that a bound is about.
+// on the first stage, and other cuts are outside of the space that a bound covers.
 bool TrainerCuts(const v1::Plan& plan);
 
 }  // namespace evenkeel::metamorphic

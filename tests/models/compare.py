@@ -25,10 +25,10 @@ SOURCES = [os.path.join(ROOT, "server", "convert", "config", f"{name}architectur
 WITHOUT_CODE = {"internlm2", "kimi_k2", "mimo", "exaone", "baichuan", "minicpm", "bailing_moe"}
 # Built only inside a model with an encoder, which is compared.
 ONLY_INSIDE = {"ernie4_5_vl_moe_text", "mllama_text_model"}
-# The same, but by the class of that name.
+# Built only inside a model with an encoder; compared by the class of this name.
 TEXT_ONLY_INSIDE = {"mistral4": "Mistral4ForCausalLM"}
 
-# What the default shape lacks.
+# Settings that the default shape lacks.
 NEEDED = {
     "lfm2_moe": {"layer_types": ["conv", "conv", "full_attention", "conv"] * 8},
     "dbrx": {"attn_config": {"kv_n_heads": 1, "rope_theta": 10000.0}},  # read there
@@ -63,7 +63,7 @@ OWN_KEYS = {
 # Layers of the small shapes, in place of a number of them.
 BLOCKS = {"nemotron_h": ["mamba", "moe", "attention", "mlp", "mamba", "moe", "mamba"]}
 OF_LFM2 = ["conv", "full_attention", "conv", "conv", "full_attention", "conv", "conv"]
-# What the small shapes have besides SMALL.
+# Settings of the small shapes in addition to SMALL.
 ALSO = {
     "qwen3_next": {"linear_num_key_heads": 4, "linear_num_value_heads": 12, "linear_key_head_dim": 64, "num_experts": 6,
                    "num_experts_per_tok": 2},
@@ -124,7 +124,7 @@ ALSO = {
               "num_experts": 6, "mamba_d_state": 24, "mamba_dt_rank": 40},
 }
 
-# What the shapes with turned flags have besides.
+# Further settings of the shapes with turned flags.
 ALSO_FLAGGED = {
     "gemma4_text": {"num_global_key_value_heads": 2, "num_experts": 6, "top_k_experts": 2,
                     "moe_intermediate_size": 256, "hidden_size_per_layer_input": 0, "num_kv_shared_layers": 0},
@@ -451,7 +451,7 @@ def counted_by_planner(config, columns=False, flags=()):
 
 
 def text_of(config):
-    """Returns the language model's own config, with what the whole says of it."""
+    """Returns the language model's own config, with the keys of the whole that belong to it."""
     thinker = getattr(config, "thinker_config", config)
     tied = thinker.model_type not in NEVER_TIED and bool(thinker.tie_word_embeddings)
     return dict(thinker.text_config.to_dict(), tie_word_embeddings=tied)

@@ -20,18 +20,18 @@ from torch.utils.flop_counter import FlopCounterMode
 PROGRAM = os.path.join(compare.ROOT, "build", "tests", "forward_flops")
 TOKENS = 256
 MOST = 0.01
-# What transformers does besides products of matrices, as a scan.
+# Work of transformers other than products of matrices: scans.
 SCANS = ("scan",)
 # Models whose encoder is compared, with its projector, and not their language model.
 ENCODERS = ("glm4v", "glm46v", "glm4v_moe", "minimax_m3_vl", "ernie4_5_vl_moe", "idefics2", "llama4", "aya_vision",
             "cohere2_vision", "ovis2")
-# Whose language model attends to the encoder's tokens: compared as a whole.
+# Models whose language model attends to the encoder's tokens: compared as a whole.
 TOGETHER = ("mllama",)
-# The same as ENCODERS, of encoders that take only images of one size.
+# As ENCODERS, for encoders that take only images of one size.
 OF_ONE_SIZE = ("llama4", "aya_vision", "cohere2_vision", "ovis2")
-# Whose code does not run under the counter.
+# Models whose code does not run under the counter.
 NOT_RUN = ("dbrx",)
-# Whose code multiplies every token by every expert, and then leaves out what it did not ask for.
+# Models whose code multiplies every token by every expert, and then leaves out the unwanted products.
 EVERY_EXPERT = {"llama4_text": ("num_experts_per_tok", "num_local_experts")}
 
 

@@ -1,4 +1,4 @@
-"""What transformers' own processors make of images, videos and recordings, for lengths.py.
+"""The lengths that transformers' own processors give images, videos and recordings, for lengths.py.
 
 A case is a checkpoint's files and a function of a list of records that gives (vision units, audio units, tokens) of
 each. Processors are made without tokenizers: only their arithmetic and the strings that they write are used.
@@ -162,7 +162,7 @@ def resized(videos, frames, video, owner):
 
 
 def pieces_of_text(text):
-    """Tokens of what a processor writes around frames, by Qwen's splitting of text, each piece one token."""
+    """Tokens of the text that a processor writes around frames, by Qwen's splitting of text, each piece one token."""
     placeholder = re.search(r"<\|(video|image|context)\|>", text).group()
     rest = text.replace(placeholder, "")
     return text.count(placeholder) + len(re.findall(r"<\|\w+\|>|[ ]?[^\W\d]+|\d|[^\s\w]|\n|[ ]", rest))

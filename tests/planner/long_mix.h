@@ -1,7 +1,7 @@
 // A synthetic mix of text lengths after the published description of HBP's data (arXiv 2503.07680:
 // Tulu 3, chat up to 32K tokens, with about 2,000 samples of LongCite up to 128K), which is not
-// public as lengths. What the description does not say was set from two published figures, before
-// anything was planned or packed on the mix:
+// public as lengths. Parameters that the description leaves open were set from two published
+// figures, before anything was planned or packed on the mix:
 //   - table 3, one sample per rank in random order: mean length .8K without the long samples, .9K
 //     with them;
 //   - table 6: a share of .173 of the work needs sequence parallelism at a short group of 16K.

@@ -227,7 +227,7 @@ RC_GTEST_PROP(MakePlanPropertyTest, MoreMemoryNeverHurts, ()) {
   job.cluster.reserved_bytes = 0;
   const Plan roomy = MakePlan(job, {}).plan;
   RC_ASSERT(roomy.fits());
-  // What is proven applies to the packs that were chosen.
+  // The proof applies to the chosen packs.
   RC_PRE(roomy.batch_rule.token_cap == tight.batch_rule.token_cap &&
          roomy.batch_rule.unit_cap == tight.batch_rule.unit_cap);
   RC_ASSERT(roomy.proof.lower_bound_ns <= tight.proof.step_ns);

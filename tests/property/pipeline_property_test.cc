@@ -1,4 +1,4 @@
-// Checks properties that every pipeline must have, whatever its schedule and times.
+// Checks properties that every pipeline must have, for all schedules and times.
 #include <gtest/gtest.h>
 
 #include <algorithm>

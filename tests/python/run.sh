@@ -120,7 +120,7 @@ else:
     raise SystemExit("planned")'
 }
 
-# Says what to install where a compiler is missing.
+# Names the packages to install if a compiler is missing.
 no_compiler() {
   local said
   said=$(cd "$root/client/python" && PATH=/nothing EVENKEEL_BUILD_DIR="$folder/none" "$python" -c 'import native_build

@@ -37,7 +37,7 @@ class Sequences(torch.utils.data.Dataset):
 
 
 class Cached(torch.utils.data.Dataset):
-    """The same items, made beforehand, because many runs read them."""
+    """The items of Sequences, made beforehand, because many runs read them."""
 
     def __init__(self, dataset):
         self.items = [dataset[i] for i in range(len(dataset))]

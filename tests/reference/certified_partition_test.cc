@@ -114,7 +114,7 @@ bool Compare(const Instance& made, Dice& dice) {
   EXPECT_EQ(found.lower_bound_ns, best->step_ns) << made.Describe();
   EXPECT_TRUE(CutsAllowed(made.job, made.profile, found.boundaries));
   EXPECT_LE(bound, best->step_ns) << made.Describe();
-  // Checks what is proven under a limit, and when work runs out.
+  // Checks the proof under a limit, and when work runs out.
   const int64_t limit = best->step_ns - 20'000 + dice.Below(40'000);
   EXPECT_LE(std::min(limit, StepLowerBound(table, limit)), best->step_ns);
   const CertifiedPartition limited = CertifyPartition(table, {}, {.step_ns = limit}, nullptr);

@@ -27,8 +27,8 @@ namespace {
 
 constexpr Parallelism kDegrees = {.pipeline = 2, .virtual_stages = 2};
 
-// What one GPU of a stage holds of the packs in flight, at the fullest moments of its own memory
-// and of its host's.
+// The bytes that one GPU of a stage holds of the packs in flight, at the fullest moments of its own
+// memory and of its host's.
 struct Peaks {
   int64_t gpu = 0, host = 0;
 };
@@ -87,7 +87,7 @@ class Choice {
     return PeaksOf(shape_, stage, kept, on_host);
   }
 
-  // Returns what the fullest stage takes at least.
+  // Returns the least bytes of the fullest stage.
   int64_t Needs() const {
     int64_t least = std::numeric_limits<int64_t>::max();
     ForCuts(profile_, [&](const std::vector<int64_t>& cut) {
@@ -167,7 +167,7 @@ Job RandomJob(Random& random) {
   job.cluster.host_memory_bytes =
       static_cast<int64_t>(random.Below(3) == 0 ? 20 + random.Below(40) : 400) * kGiB;
   if (random.Below(3) > 0) job.constraints.recompute = RecomputePolicy::kForbidden;
-  // Gives GPUs some of what stages need beyond the least.
+  // Gives GPUs a part of the memory that stages need beyond the least.
   const Batching batching = MakeBatching(job);
   const int64_t packs = job.training.global_batch_samples;
   Job asking = job;

@@ -27,9 +27,9 @@ def home_of(groups, units, tokens):
 
 
 def fill(group, samples, own, left, home):
-    """Returns what GreedyFill adds to a pack of `own`: samples of the shortest group first, and the longest of these
-    first. Removes them from `left`, a set of indices. `home` is the group of each sample. For groups without a unit
-    cap."""
+    """Returns the samples that GreedyFill adds to a pack of `own`: those of the shortest group first, and the longest
+    of these first. Removes them from `left`, a set of indices. `home` is the group of each sample. For groups without
+    a unit cap."""
     room = group.length - sum(samples[i][1] for i in own)
     added = []
     for shorter in sorted({home[i] for i in left}):

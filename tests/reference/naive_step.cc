@@ -18,8 +18,8 @@ class Pipeline {
   int64_t Stages() const { return static_cast<int64_t>(stages_.size()); }
   const NaiveStage& At(int64_t s) const { return stages_[static_cast<size_t>(s)]; }
 
-  // Returns what the stage ran before. A stage keeps one pack in flight for itself and for each
-  // stage after it.
+  // Returns the pass that the stage ran before. A stage keeps one pack in flight for itself and for
+  // each stage after it.
   int64_t BeforeOnStage(int64_t s, int64_t pack, bool forward) {
     const int64_t most = std::min(packs_, Stages() - s);
     if (forward) {

@@ -43,7 +43,7 @@ std::string Describe(const Job& job, const Parallelism& p, int64_t m, const std:
          " allocatable=" + std::to_string(AllocatableBytes(job.cluster));
 }
 
-// Returns what differs between the search and brute force; empty if they agree.
+// Returns the difference between the search and brute force; empty if they agree.
 std::string Difference(const Job& job, const LayerProfile& profile, const Parallelism& p,
                        int64_t m) {
   const SegmentTable table(job, profile, p, m);

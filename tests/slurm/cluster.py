@@ -134,7 +134,7 @@ class Slurm:
         return self.run("sbatch", "--parsable", path, environment=environment)
 
     def output(self, submitted):
-        """Returns what the job wrote, once it has ended."""
+        """Returns the output of the job, once it has ended."""
         assert submitted.returncode == 0, submitted.stderr
         number = submitted.stdout.strip()
         self.wait_for(lambda: re.search("JobState=(COMPLETED|FAILED)", self.job(number)), f"job {number}")

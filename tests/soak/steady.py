@@ -42,7 +42,7 @@ PROCESSES = multiprocessing.get_context("spawn")  # gRPC does not survive a fork
 
 
 class MutualTls:
-    """Where the server speaks TLS, and with what. `connect` makes a client of it."""
+    """The address at which the server speaks TLS, and its files. `connect` makes a client of it."""
 
     def __init__(self, authority):
         self.port = harness.free_port()
@@ -154,7 +154,7 @@ def everything_on():
 
 
 class Watch:
-    """What is read of the server every 5 seconds; metrics and status page are read on the way."""
+    """The figures that are read from the server every 5 seconds; metrics and status page are read on the way."""
 
     def __init__(self, server):
         self.server = server

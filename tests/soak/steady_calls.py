@@ -1,4 +1,4 @@
-"""What the callers of steady.py ask for: every method of the contract, in a fixed mix."""
+"""The requests of the callers of steady.py: every method of the contract, in a fixed mix."""
 import itertools
 
 import grpc

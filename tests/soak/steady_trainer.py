@@ -1,4 +1,4 @@
-"""What runs together with the callers of steady.py: a training that reports its steps and packs a stream, and a
+"""Work that runs together with the callers of steady.py: a training that reports its steps and packs a stream, and a
 receiver of spans."""
 import os
 import random
@@ -16,7 +16,7 @@ EXPORT = "opentelemetry.proto.collector.trace.v1.TraceService"
 
 
 class Receiver:
-    """Takes what the server exports, and answers as an OTLP receiver does. tests/tracing has a real one."""
+    """Takes the spans that the server exports, and answers as an OTLP receiver does. tests/tracing has a real one."""
 
     def __init__(self):
         self.messages = 0

@@ -93,7 +93,7 @@ class UpgradeTest(unittest.TestCase):
             later = self.plan(CTL, server, JOBS[0])
         with self.server(EARLIER_SERVER) as server:
             self.read(server, plans, history)
-            # What this version kept is readable, or unknown; it spoils nothing.
+            # Records that this version kept are readable, or unknown; they spoil nothing.
             done = run([EARLIER_CTL, "get", later["plan_id"], "--server", server.address])
             self.assertIn(done.returncode, (0, 4), done.stderr)
             self.plan(EARLIER_CTL, server, JOBS[0])

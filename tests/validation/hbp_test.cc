@@ -139,7 +139,7 @@ TEST(HbpTest, DeepSeekV2IsFarFromPublished) {
   EXPECT_GT(outcome.SpeedUp(BatchingMethod::kNaivePacking), 1.15);
 }
 
-// Compares what a plan says about its packs with what packing by its groups gives.
+// Compares a plan's figures of packs with those of packing by its groups.
 TEST(HbpTest, PlansKnowTheirPacks) {
   const Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, Mix());
   const LengthClasses classes(job);

@@ -301,7 +301,7 @@ std::vector<std::string> Reasons(const std::string& lines) {
   return reasons;
 }
 
-// Returns a row of which one key has another name.
+// Returns a row in which one key has another name.
 std::string Renamed(const std::string& id, const char* ours, const char* theirs) {
   Json row = Json::parse(Line(id, Json::object()));
   Json& object = row.contains(ours) ? row : row["model"];

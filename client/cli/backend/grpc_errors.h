@@ -18,7 +18,7 @@ CommandError ErrorFromStatus(const grpc::Status& status, const std::string& serv
 // a retry.
 std::optional<double> RetryDelay(const grpc::Status& status);
 
-// Returns the error "no server at ...", with what to do about it.
+// Returns the error "no server at ...", with advice.
 CommandError NoServer(const std::string& server, const std::string& reason);
 
 }  // namespace evenkeel::cli

@@ -11,7 +11,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// Keeps a message below 768 KiB, whatever the values; servers accept 1 MiB.
+// Keeps a message below 768 KiB for all values; servers accept 1 MiB.
 constexpr size_t kChunkSamples = size_t{1} << 16;
 
 using Stream = grpc::ClientReaderWriter<v1::PackDatasetRequest, v1::PackDatasetResponse>;
@@ -56,7 +56,7 @@ void AddPacks(const v1::PackChunk& chunk, PackedDataset* packed) {
     packed->offsets.push_back(packed->offsets.back() + count);
   }
   for (const int64_t index : chunk.sample_index()) {
-    // Clamping leaves an index that is out of range out of range.
+    // An out-of-range index stays out of range after clamping, so FaultsOf still finds it.
     packed->members.push_back(
         static_cast<uint32_t>(std::clamp<int64_t>(index, 0, kMaxPackedSamples)));
   }

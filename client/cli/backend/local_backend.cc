@@ -30,7 +30,7 @@ namespace {
                                               "--server ADDRESS instead.");
 }
 
-// Returns what `answer` returns, and throws CommandError for its Failure. `what` names the work.
+// Returns the result of `answer`, and throws CommandError for its Failure. `what` names the work.
 template <typename Answer>
 auto Answered(const char* what, const Answer& answer) {
   try {

@@ -1,4 +1,4 @@
-// What a user of the command line reads about a field that is refused.
+// The text that a user of the command line reads about a refused field.
 #ifndef EVENKEEL_CLIENT_CLI_BACKEND_REFUSAL_H_
 #define EVENKEEL_CLIENT_CLI_BACKEND_REFUSAL_H_
 

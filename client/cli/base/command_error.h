@@ -1,5 +1,5 @@
-// What evenkeelctl returns to the shell, and the exception that carries it. Commands throw
-// CommandError when they cannot continue. main() prints it to stderr and exits with its code.
+// The exit codes of evenkeelctl, and the exception that carries one. Commands throw CommandError
+// when they cannot continue. main() prints it to stderr and exits with its code.
 #ifndef EVENKEEL_CLIENT_CLI_BASE_COMMAND_ERROR_H_
 #define EVENKEEL_CLIENT_CLI_BASE_COMMAND_ERROR_H_
 

@@ -20,11 +20,11 @@ class CommandLine {
   // Returns the value of a flag, or "".
   std::string ValueOf(const std::string& flag) const;
 
-  // Returns the same command line with `flag` set to `value` (replaced in its place, or added at
-  // the end), or without it.
+  // Return this command line with `flag` set to `value` (replaced in its place, or added at the
+  // end), or without `flag`.
   CommandLine With(const std::string& flag, const std::string& value) const;
   CommandLine Without(const std::string& flag) const;
-  // Returns it with `flag`, which takes no value.
+  // Returns this command line with `flag`, which takes no value.
   CommandLine With(const std::string& flag) const;
 
   // Returns the text for a POSIX shell.

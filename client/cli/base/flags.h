@@ -1,4 +1,4 @@
-// Options of several commands, and what they accept.
+// Options of several commands, and the values that they accept.
 #ifndef EVENKEEL_CLIENT_CLI_BASE_FLAGS_H_
 #define EVENKEEL_CLIENT_CLI_BASE_FLAGS_H_
 

@@ -13,7 +13,7 @@ namespace evenkeel::cli {
 namespace {
 
 constexpr int kNameColumns = 36;        // of an option and its value
-constexpr int kNarrowNameColumns = 24;  // the same on a narrow terminal
+constexpr int kNarrowNameColumns = 24;  // of an option and its value, on a narrow terminal
 constexpr int kNarrow = 80;
 
 class HelpFormatter : public CLI::Formatter {

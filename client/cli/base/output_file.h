@@ -13,7 +13,7 @@ void CheckMayWrite(const std::string& path, bool force);
 // Writes `text` with hidden characters written out. Throws CommandError(kBadInput).
 void WriteVisibleText(const std::string& path, const std::string& text);
 
-// Does the same, but the file appears under its name only when it is complete.
+// Writes `text` as above, but the file appears under its name only when it is complete.
 void WriteWholeFile(const std::string& path, const std::string& text);
 
 }  // namespace evenkeel::cli

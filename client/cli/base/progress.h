@@ -1,5 +1,5 @@
-// A line on stderr that says what takes so long, with a bar if the share of the work is known. It
-// appears after a second, and only if stderr is a terminal. It disappears without a trace when
+// A line on stderr that names the work in progress, with a bar if the share of the work is known.
+// It appears after a second, and only if stderr is a terminal. It disappears without a trace when
 // done.
 #ifndef EVENKEEL_CLIENT_CLI_BASE_PROGRESS_H_
 #define EVENKEEL_CLIENT_CLI_BASE_PROGRESS_H_

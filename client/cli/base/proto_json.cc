@@ -34,7 +34,8 @@ const Descriptor* MessageAt(const Descriptor* message, const std::string& path) 
   return message;
 }
 
-// Returns what protobuf's parser would have accepted in place of what it names, or "".
+// Returns the form that protobuf's parser would have accepted at the place that its message names,
+// or "".
 std::string Accepted(const std::string& fault, const Descriptor* message) {
   static const std::regex kValue("for type type\\.googleapis\\.com/([A-Za-z0-9_.]+)");
   static const std::regex kField("^\\(([^)]*)\\) ([^:]+): Cannot find field");

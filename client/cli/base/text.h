@@ -10,7 +10,7 @@
 
 namespace evenkeel::cli {
 
-// What the terminal can show.
+// The abilities of the terminal.
 struct Style {
   int width = 100;      // columns
   bool unicode = true;  // if false, ASCII only
@@ -30,7 +30,8 @@ int DisplayWidth(std::string_view text);
 std::string PadLeft(std::string_view text, int width);
 std::string PadRight(std::string_view text, int width);
 
-// Cuts off and marks what does not fit into `width` columns. `text` has no escape sequences.
+// Cuts text that does not fit into `width` columns, and marks the cut. `text` has no escape
+// sequences.
 std::string Shorten(const Style& style, std::string_view text, int width);
 
 // Returns lines of at most `width` columns, broken at blanks.

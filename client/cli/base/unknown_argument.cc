@@ -94,7 +94,7 @@ std::string UnknownArgument(const CLI::App& app) {
   const auto is_option = [](const std::string& word) {
     return !BareName(word).empty() && word.starts_with('-');
   };
-  // What follows an unknown option is its value, so the option comes first.
+  // The word after an unknown option is its value, so the option comes first.
   const auto option = std::find_if(words.begin(), words.end(), is_option);
   const bool names_command = !app.get_subcommands().empty();
   if (option != words.end() && (names_command || option == words.begin())) {

@@ -1,4 +1,4 @@
-// What is wrong with a command line that has a word which no command or option takes.
+// The fault of a command line with a word that no command or option takes.
 #ifndef EVENKEEL_CLIENT_CLI_BASE_UNKNOWN_ARGUMENT_H_
 #define EVENKEEL_CLIENT_CLI_BASE_UNKNOWN_ARGUMENT_H_
 

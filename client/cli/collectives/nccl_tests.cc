@@ -42,7 +42,7 @@ v1::CollectiveKind KindOf(const NcclRun& run, const NcclFacts& facts) {
                                   fmt::join(CollectiveNames(), ", ")));
 }
 
-// Takes what the output says of ranks or nodes, or what the caller says.
+// Takes the number of ranks or nodes from the output, or else from the caller.
 int32_t Agreed(const NcclRun& run, int64_t said, int32_t given, const char* flag,
                const char* what) {
   if (said == 0 && given == 0)

@@ -1,6 +1,6 @@
-// Reads what nccl-tests prints, as text or as JSON (its -J option), for `profile record`. Text may
-// hold several tests, and lines of other programs. The first rows of a test name its ranks with
-// their hosts and GPUs. The caller gives what the rows do not say.
+// Reads the output of nccl-tests, as text or as JSON (its -J option), for `profile record`. Text
+// may hold several tests, and lines of other programs. The first rows of a test name its ranks with
+// their hosts and GPUs. The caller gives the facts that the rows lack.
 #ifndef EVENKEEL_CLIENT_CLI_COLLECTIVES_NCCL_TESTS_H_
 #define EVENKEEL_CLIENT_CLI_COLLECTIVES_NCCL_TESTS_H_
 
@@ -13,7 +13,7 @@
 
 namespace evenkeel::cli {
 
-// What the caller says of all tests. 0 and "": nothing.
+// Facts that the caller gives about all tests. 0 and "": not given.
 struct NcclFacts {
   std::string collective;  // one of CollectiveNames()
   std::string gpu_type;
@@ -25,7 +25,7 @@ struct NcclFacts {
 // Names of collectives as nccl-tests' programs have them: "all_reduce" of all_reduce_perf.
 std::vector<std::string> CollectiveNames();
 
-// Whether this is the output of nccl-tests, rather than a RecordProfileRequest in JSON.
+// Returns whether this is the output of nccl-tests, rather than a RecordProfileRequest in JSON.
 bool IsNcclOutput(std::string_view text);
 
 // Adds the collectives of an output, from a file of that name. Throws CommandError(kBadInput) that

@@ -19,14 +19,14 @@ Words WordsOf(const std::string& line) {
   return absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
 }
 
-// Whether a word may be meant as a size, and not as a date, a time or an address of a log.
+// Returns whether a word may be a size, and not a date, a time or an address of a log.
 bool LikeASize(const std::string& word) {
   return word.front() >= '0' && word.front() <= '9' &&
          word.find_first_of("-:/.") == std::string::npos;
 }
 
-// Leaves out what launchers put before each line: "[1,0]<stdout>:" (mpirun --tag-output) and "0: "
-// (srun --label).
+// Leaves out the prefix that launchers put before each line: "[1,0]<stdout>:" (mpirun --tag-output)
+// and "0: " (srun --label).
 std::string WithoutTag(const std::string& line) {
   const size_t tag = line.find("<stdout>:");
   if (line.starts_with('[') && tag != std::string::npos) return line.substr(tag + 9);
@@ -83,7 +83,7 @@ class TextReader {
     if (words.size() == 4 && words[0] == "Collective" && words[2] == "starting:") {
       Begin(words[3]);
     } else if (words.front() == "nThread") {
-      // Versions that name no program begin with this.
+      // Outputs of versions that name no program begin with this.
       if (!run_ || columns_ > 0 || !ranks_.empty()) Begin("");
     } else if (words.front() == "Rank") {
       Rank(line, words);
@@ -106,7 +106,7 @@ class TextReader {
       FailNccl(Where(), fmt::format("rank {} occurs twice: processes that do not know of each "
                                     "other measured alone; build nccl-tests with MPI=1",
                                     rank));
-    // Several groups measure at the same time (NCCL_TESTS_SPLIT), each the same.
+    // Several groups measure the collective at the same time (NCCL_TESTS_SPLIT).
     if (ranks_.size() == 1) group_ = group;
     if (group == group_) ++run_->ranks_of_host[*(on + 1)];
     std::string gpu = line.substr(bracket + 1);

@@ -125,7 +125,7 @@ void RunGpus(const GlobalOptions& options, const std::string& filter) {
                          Counted(response.gpus_size(), "GPU type"), response.catalog_version()));
 }
 
-// Returns which pipelines the trainer runs.
+// Returns the pipelines that the trainer runs.
 const char* PipelineName(const v1::CatalogTrainer& trainer) {
   if (!trainer.pipeline()) return "no";
   if (trainer.partition_method() != v1::PARTITION_METHOD_EXACT) return "1F1B, own cut";
@@ -133,7 +133,7 @@ const char* PipelineName(const v1::CatalogTrainer& trainer) {
   return trainer.cuts_encoder() ? "interleaved" : "whole encoder";
 }
 
-// Returns between which ranks the trainer shares the images of a pack.
+// Returns the ranks between which the trainer shares the images of a pack.
 const char* ImagesName(v1::EncoderSplit split) {
   switch (split) {
     case v1::ENCODER_SPLIT_CONTEXT:
@@ -145,7 +145,7 @@ const char* ImagesName(v1::EncoderSplit split) {
   }
 }
 
-// Names what a trainer can keep in host memory.
+// Names the states and tensors that a trainer can keep in host memory.
 std::string OffloadName(const v1::OffloadAbility& able) {
   std::vector<const char*> names;
   const auto add = [&names](bool has, const char* name) {

@@ -63,7 +63,7 @@ std::vector<std::string> FormatNames() {
   return names;
 }
 
-// Returns these, and the kinds of trainers that --plan may be for.
+// Returns FormatNames() and the kinds of trainers that --plan may be for.
 std::vector<std::string> FrameworkNames() {
   std::vector<std::string> names = FormatNames();
   for (std::string& kind : AllNames(kFrameworkNames))
@@ -96,8 +96,8 @@ void FillAnswer(const GlobalOptions& options, FromAnswer& answer) {
   answer.computed_by = "computed by " + backend->name() + UnconfirmedText(answer.response);
 }
 
-// Returns the details of a refusal, with the settings behind them. What seems to be missing or
-// wrong may be misspelt, so that a refusal lists what was not understood.
+// Returns the details of a refusal, with the settings behind them. A setting that seems to be
+// missing or wrong may be misspelt, so a refusal lists the settings that were not understood.
 std::vector<std::string> DetailsFor(const UserConfig& config, const CommandError& refused) {
   constexpr size_t kMostUnknown = 8;
   std::vector<std::string> details = refused.details();
@@ -204,7 +204,7 @@ void AddEvaluateCommand(CLI::App* app, const GlobalOptions* options, ExitCode* e
           "repeatable")
       ->type_name("NAME=VALUE")
       ->take_all();
-  // Without --from, --framework means what it does in `plan`: the kind of trainer.
+  // Without --from, --framework names the kind of trainer, as in `plan`.
   evaluate
       ->add_option("--framework", flags->framework,
                    "Format of the file that --from names [found by its content]; with --plan, the "

@@ -29,7 +29,7 @@ struct GlobalOptions {
 // Declares the options on `app`; they are written to *options, which must outlive the parsing.
 void AddGlobalOptions(CLI::App* app, GlobalOptions* options);
 
-// Returns what standard output can show, according to options, terminal, locale and NO_COLOR.
+// Returns the abilities of standard output, according to options, terminal, locale and NO_COLOR.
 Style StyleOf(const GlobalOptions& options);
 
 // Returns the address of --server. Throws CommandError(kBadInput) if it is not one.

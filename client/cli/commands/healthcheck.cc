@@ -21,7 +21,7 @@ constexpr char kService[] = "evenkeel.v1.PlannerService";
 
 constexpr char kServing[] = "SERVING";
 
-// Says that nothing answers at the address, and why unless nothing listens there.
+// Reports that nothing answers at the address, with the reason unless nothing listens there.
 std::string NobodyAt(const std::string& address, const std::string& reason) {
   const bool silent =
       reason.ends_with("Connection refused") || reason.ends_with("No such file or directory");

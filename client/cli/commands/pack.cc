@@ -69,7 +69,7 @@ int64_t PacksPerStep(const v1::PackDatasetStart& start) {
   return int64_t{start.data_parallel()} * start.packs_per_rank();
 }
 
-// Returns what XTuner must be told to read the preset.
+// Returns the settings that XTuner needs to read the preset.
 std::string XtunerText(const PackFlags& flags, const v1::PackDatasetStart& start) {
   return fmt::format(
       "{}: packs and order for XTuner with global_batch_size {}, pack_max_length {}, "

@@ -77,7 +77,7 @@ CommandLine OneOffer(const CommandLine& command, const v1::PlanSubject& subject)
   return price > 0 ? one.With("--price", fmt::format("{}", price)) : one.Without("--price");
 }
 
-// Says why files that were asked for are not there, or returns "".
+// Returns the reason why requested files are missing, or "".
 std::string NothingWritten(const PlanFlags& flags, const v1::Plan& plan) {
   if (!flags.timeline.any() || !plan.has_misfit()) return "";
   return fmt::format("\nNo {} was written: the job does not fit.\n",

@@ -55,7 +55,7 @@ v1::RecordProfileRequest ReadRecord(const RecordFlags& flags) {
   return request;
 }
 
-// Fails if nothing was recorded, whatever the reason, so that a script does not continue.
+// Fails if nothing was recorded, for any reason, so that a script does not continue.
 ExitCode RunRecord(const GlobalOptions& options, const RecordFlags& flags) {
   v1::RecordProfileRequest request = ReadRecord(flags);
   if (flags.dry_run) request.set_dry_run(true);
@@ -74,7 +74,7 @@ struct DriftFlags {
   bool record = false;
 };
 
-// Plans the job again, with what was recorded.
+// Plans the job again, with the recorded profile.
 std::string PlanAgain(const GlobalOptions& options, Backend& backend, const DriftFlags& flags,
                       const v1::RecordProfileResponse& recorded) {
   JobFlags job;
@@ -119,7 +119,7 @@ void RunRollBack(const GlobalOptions& options, const v1::RollBackProfileRequest&
   Print(options.json() ? ToJson(response) : RenderRolledBack(response));
 }
 
-// What an output of nccl-tests may leave out.
+// Declares flags for facts that an output of nccl-tests may leave out.
 void AddNcclFlags(CLI::App* record, RecordFlags* flags) {
   const char* const group = "Outputs of nccl-tests";
   NcclFacts& facts = flags->facts;

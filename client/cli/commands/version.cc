@@ -20,7 +20,7 @@ std::string CatalogOf(Backend* backend) {
   return backend->ListModels(request).catalog_version();
 }
 
-// Returns the version of the server's catalogue, or what keeps it from saying so.
+// Returns the version of the server's catalogue, or the reason why it is not known.
 struct ServerVersion {
   std::string address, catalog, fault;
 };

@@ -146,7 +146,7 @@ void LengthSink::CheckUnits(const LengthRecord& record, int64_t line) {
     if (units < 0 || units > kMaxUnits)
       Fail(fmt::format("{} units: must be 0 to {}", units, kMaxUnits), line);
   const size_t known = samples_ != nullptr ? samples_->encoders : counts_->encoders();
-  // Text has no units of any encoder, however many columns say so.
+  // Samples of text have no units of any encoder, for any number of columns.
   const bool text = record.encoders <= 1 && record.units[0] == 0;
   if (text || record.encoders == known) return;
   if (known > 0)

@@ -41,7 +41,7 @@ SampleLengths ReadSampleLengths(const std::vector<std::string>& paths,
 // One sample on its way into the counts.
 struct LengthRecord {
   planner::PerEncoder<int64_t> units;
-  size_t encoders = 0;  // of which it has units; 0 if it has none
+  size_t encoders = 0;  // number of encoders with units; 0 if it has none
   int64_t tokens = 0;
   int64_t loss_tokens = -1;  // -1 if not given
 };
@@ -64,15 +64,15 @@ class LengthSink {
   // CommandError(kBadInput).
   void Add(LengthRecord record, int64_t line, int64_t count = 1);
 
-  // Returns what the media of a record become. Throws CommandError(kBadInput) if there is no
+  // Returns the units and tokens of a record's media. Throws CommandError(kBadInput) if there is no
   // processor, or if it refuses one.
   SampleLengthsOfMedia LengthsOf(const SampleMedia& media, int64_t line) const;
 
-  // Says that each line is one record, so that a fault need not count records.
+  // Declares that each line is one record, so that a fault need not count records.
   void SetRecordLines() { record_lines_ = true; }
 
   bool has_processor() const { return processor_ != nullptr; }
-  // Whether the processor counts units of two encoders.
+  // Returns whether the processor counts units of two encoders.
   bool two_encoders() const { return processor_ != nullptr && processor_->two_encoders(); }
 
   // Throws CommandError(kBadInput) with the place of the record that would come next.

@@ -7,7 +7,8 @@
 namespace evenkeel::cli {
 namespace {
 
-// Returns whether a pack may hold this much. A group without a unit cap does not limit units.
+// Returns whether a pack may hold these units and tokens. A group without a unit cap does not limit
+// units.
 bool Holds(const v1::PackingGroup& group, int64_t units, int64_t tokens) {
   return tokens <= group.length_tokens() && (group.unit_cap() == 0 || units <= group.unit_cap());
 }
@@ -19,7 +20,7 @@ bool BreaksCapsAlone(const v1::PackDatasetStart& start, int64_t units, int64_t t
                       [&](const v1::PackingGroup& group) { return Holds(group, units, tokens); });
 }
 
-// Finds what is wrong with packs and samples. It reports the first fault of each kind.
+// Finds faults of packs and samples. It reports the first fault of each kind.
 class PackCheck {
  public:
   PackCheck(const PackedDataset& packed, const SampleLengths& samples,

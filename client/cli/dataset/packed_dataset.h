@@ -29,8 +29,8 @@ struct PackedDataset {
   }
 };
 
-// Returns what is wrong with it, one sentence per fault; empty if nothing is. Every sample must be
-// in one pack or be rejected according to the rule, packs of several samples must keep the caps,
+// Returns the faults of the dataset, one sentence each; empty if there are none. Every sample must
+// be in one pack or be rejected according to the rule, packs of several samples must keep the caps,
 // and every pack must occur once. Shares no code with the packers.
 std::vector<std::string> FaultsOf(const PackedDataset& packed, const SampleLengths& samples,
                                   const v1::PackDatasetStart& start);

@@ -24,7 +24,7 @@ struct SampleLengths {
   // One for each of `tokens`. With several encoders: scaled and added up, by ScaleUnits.
   std::vector<int32_t> units;
   std::vector<int32_t> tokens;
-  size_t encoders = 0;                 // of which samples have units
+  size_t encoders = 0;                 // number of encoders of which samples have units
   std::vector<int32_t> encoder_units;  // of each sample, where there are several encoders
   std::vector<int32_t> loss_tokens;    // tokens with a loss; empty if all have one
   std::vector<Part> parts;             // in order; they add up to all samples

@@ -81,7 +81,7 @@ void AddJobFlags(CLI::App* command, JobFlags* flags,
 // to it.
 v1::PlanJobRequest RequestFromFlags(const JobFlags& flags);
 
-// The same for flags that need not be a whole job, as others bring the rest.
+// RequestFromFlags for flags that need not be a whole job, because another source has the rest.
 v1::PlanJobRequest PartialRequestFromFlags(const JobFlags& flags);
 
 }  // namespace evenkeel::cli

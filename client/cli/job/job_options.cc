@@ -20,38 +20,39 @@ using Options = std::vector<JobOption>;
 constexpr double kGiga = 1e9, kGib = 1 << 30, kHour = 3600;
 constexpr char kComponents[] = "encoder|llm";
 
-// Says what is wrong with a share of the optimizer; "" if nothing is.
+// Returns the fault of a share of the optimizer; "" if there is none.
 std::string ShareFault(const std::string& text) {
   const std::optional<double> share = ParseNumber<double>(text);
   const bool good = text == "auto" || (share && *share >= 0 && *share <= 1);
   return good ? "" : "must be auto or a number from 0 to 1";
 }
 
-// Says the same of a number of layers.
+// Returns the fault of a number of layers; "" if there is none.
 std::string LayersFault(const std::string& text) {
   const std::optional<int> layers = ParseNumber<int>(text);
   const bool good = text == "auto" || (layers && *layers >= 0 && *layers <= 1024);
   return good ? "" : "must be auto or a whole number from 0 to 1024";
 }
 
-// Says the same of the name of a module, or auto.
+// Returns the fault of a module's name, which may be auto; "" if there is none.
 std::string ModuleFault(const std::string& text) {
   const bool known =
       text == "auto" || ValueOf(kOffloadModuleNames, text) != v1::OFFLOAD_MODULE_UNSPECIFIED;
   return known ? "" : "must be auto, or some of " + JoinedNames(kOffloadModuleNames, ", ");
 }
 
-// Returns the name in the contract of what PyTorch calls otherwise: Adam is planned alike with
-// weight decay apart from the gradients.
+// Maps PyTorch's optimizer names to the contract's. AdamW is planned as Adam: decoupled weight
+// decay costs the same.
 std::string OptimizerName(const std::string& text) { return text == "adamw" ? "adam" : text; }
 
-// Says what is wrong with an optimizer.
+// Returns the fault of an optimizer; "" if there is none.
 std::string OptimizerFault(const std::string& text) {
   const bool known = ValueOf(kOptimizerNames, OptimizerName(text)) != v1::OPTIMIZER_UNSPECIFIED;
   return known ? "" : NotOneOf(AllNames(kOptimizerNames), text);
 }
 
-// Says the same of a policy of recompute. Megatron's word is explained.
+// Returns the fault of a recompute policy; "" if there is none. Explains Megatron's word
+// "selective".
 std::string RecomputeFault(const std::string& text) {
   if (text == "selective")
     return "\"selective\" is no policy here: say auto, which chooses the parts to recompute, or "
@@ -96,7 +97,7 @@ Options OfferOptions() {
            Several(&JobFlags::pools, '\0')}};
 }
 
-// Returns the tier, with those before it.
+// Returns the tier of this number. Adds it, and the tiers before it, if they are missing.
 v1::NetworkTier* Tier(v1::Job* job, int number) {
   v1::GpuPool* const pool = PartOf<v1::GpuPool>(job);
   while (pool->network_tiers_size() <= number) pool->add_network_tiers();
@@ -205,7 +206,7 @@ Options BatchOptions() {
               &v1::Training::set_zero_group)}};
 }
 
-// What a trainer does in a step, where it differs from the trainer's record.
+// Settings of a trainer's step that differ from the trainer's record.
 Options StepOptions() {
   return {
       {"--gradients", JoinedNames(kGradientNames, "|"),

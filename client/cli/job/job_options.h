@@ -1,4 +1,5 @@
-// The options of a job, as one table: what --help shows, and what each sets in the request.
+// The options of a job, as one table: the text of --help, and the field of the request that each
+// sets.
 #ifndef EVENKEEL_CLIENT_CLI_JOB_JOB_OPTIONS_H_
 #define EVENKEEL_CLIENT_CLI_JOB_JOB_OPTIONS_H_
 
@@ -13,7 +14,7 @@ namespace evenkeel::cli {
 // Training.framework.
 std::vector<JobOption> JobOptions(const std::string& framework_flag = "--framework");
 
-// Returns those of them that describe the first pool.
+// Returns the options of JobOptions that describe the first pool.
 std::vector<JobOption> PoolOptions();
 
 }  // namespace evenkeel::cli

@@ -111,7 +111,7 @@ void SetOptions(const std::vector<JobOption>& options, const JobFlags& flags, v1
     if (option.value.set) option.value.set(option, flags, job);
 }
 
-// Clears what belongs to the first pool's GPU type.
+// Clears the fields that belong to the first pool's GPU type.
 void ClearOwnFigures(v1::GpuPool* pool) {
   pool->clear_intra_node_bytes_per_second();
   pool->clear_power_limit_watts();
@@ -299,8 +299,8 @@ v1::PlanJobRequest PartialRequestFromFlags(const JobFlags& flags) {
   if (!flags.dataset_weights.empty() || !flags.dataset_shares.empty())
     SetMix(flags, job->mutable_dataset());
   SetFirstPool(flags, job);
-  // Where --pool alone gives the GPUs, flags of nodes describe its pools. A first pool with figures
-  // of its own stays, so that it is refused.
+  // If only --pool gives the GPUs, flags of nodes describe its pools. A first pool with figures of
+  // its own stays, so that it is refused.
   const bool pools_alone = job->cluster().pools_size() == 0 && !flags.pools.empty();
   SetOptions(JobOptions(), flags, job);
   if (pools_alone && job->cluster().pools_size() > 0) {

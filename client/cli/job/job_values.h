@@ -24,7 +24,8 @@ namespace evenkeel::cli {
 
 struct JobOption;
 
-// The field of JobFlags that takes the value of an option, and what a given value sets in a job.
+// The field of JobFlags that takes the value of an option, and the effect of a given value on a
+// job.
 struct JobValue {
   std::function<CLI::Option*(const JobOption& option, CLI::App* command, JobFlags* flags)> add;
   // Empty if job_request.cc sets the value, because it depends on other flags or reads files.
@@ -129,7 +130,7 @@ JobValue Amount(std::optional<Number> JobFlags::*field, const CLI::Validator& ch
   return value;
 }
 
-// Says that a text is none of the names.
+// Returns the fault of a text that is none of the names.
 inline std::string NotOneOf(const std::vector<std::string>& names, const std::string& text) {
   return "must be " + Listed(names) + ", but is \"" + text + "\"";
 }

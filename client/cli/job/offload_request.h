@@ -1,4 +1,4 @@
-// What the command line says of host memory, in a request.
+// Converts the flags about host memory to fields of a request.
 #ifndef EVENKEEL_CLIENT_CLI_JOB_OFFLOAD_REQUEST_H_
 #define EVENKEEL_CLIENT_CLI_JOB_OFFLOAD_REQUEST_H_
 

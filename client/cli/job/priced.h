@@ -12,7 +12,7 @@ struct Priced {
   std::optional<double> price;
 };
 
-// Returns nothing if what follows an "@" is not a number from 0 on.
+// Returns nothing if the text after an "@" is not a number from 0 on.
 std::optional<Priced> ParsePriced(const std::string& text);
 
 }  // namespace evenkeel::cli

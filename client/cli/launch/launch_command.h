@@ -15,7 +15,7 @@ namespace evenkeel::cli {
 struct LaunchTarget {
   const char* name;  // of --framework and --launch
   v1::LaunchFramework framework;
-  const char* trainer;  // that a job is planned for if it names none; null: the service's default
+  const char* trainer;  // planned for if the job names none; null: the service's default
 };
 
 const std::vector<LaunchTarget>& LaunchTargets();
@@ -28,8 +28,8 @@ v1::LaunchFramework FrameworkOf(const std::string& name);
 void AddLaunchOption(CLI::App* command, std::vector<std::string>* names, const std::string& help);
 
 // Asks for the settings of the frameworks `names`, once each. If there is only one, a job given
-// only by flags is planned for its trainer, unless a flag names another trainer, or asks for
-// something that this one does not have.
+// only by flags is planned for its trainer, unless a flag names another trainer, or asks for a
+// feature that this trainer lacks.
 void AddLaunchFrameworks(const std::vector<std::string>& names, const JobFlags& flags,
                          v1::Job* job);
 
@@ -40,7 +40,7 @@ std::vector<std::string> ProgramWords(const v1::Launch& launch, const std::strin
 // if one is not NAME=VALUE.
 void AddVariables(const std::vector<std::string>& given, v1::Launch* launch);
 
-// Writes a shell script. Comments say what part of the plan runs and what is lost. The files are
+// Writes a shell script. Comments name the part of the plan that runs, and the loss. The files are
 // here-documents unless `files_written`. `torchrun` starts one node, and takes NODE_RANK and
 // MASTER_ADDR from the environment if there are several.
 std::string RenderLaunch(const v1::Plan& plan, const v1::Launch& launch, const std::string& program,

@@ -44,7 +44,8 @@ class Manifest {
     return metadata;
   }
 
-  // Returns what the scheduler plugin reads (evenkeel.dev/model ...), and the plan's id.
+  // Returns the annotations that the scheduler plugin reads (evenkeel.dev/model ...), and the
+  // plan's id.
   Json Annotations() const {
     const std::string id = plan_.plan_id();
     return {{"evenkeel.dev/plan", id},

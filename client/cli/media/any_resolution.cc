@@ -22,7 +22,7 @@ namespace {
 
 using Resolutions = std::vector<std::pair<int64_t, int64_t>>;  // height, width
 
-// Where most of the image is kept and, among equals, least is wasted.
+// Takes the resolution that keeps most of the image and, among equals, wastes least.
 std::pair<int64_t, int64_t> BestResolution(const Image& image, const Resolutions& resolutions) {
   std::pair<int64_t, int64_t> best = resolutions.front();
   int64_t most_kept = 0, least_wasted = std::numeric_limits<int64_t>::max();

@@ -14,7 +14,7 @@ using planner::D;
 
 namespace {
 
-// What most samplers read.
+// The settings that most samplers read.
 struct Pace {
   bool sampled = false;
   int64_t frames = 0;  // 0 if not given

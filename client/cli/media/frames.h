@@ -1,4 +1,4 @@
-// Which frames of a video a processor takes.
+// The frames of a video that a processor takes.
 #ifndef EVENKEEL_CLIENT_CLI_MEDIA_FRAMES_H_
 #define EVENKEEL_CLIENT_CLI_MEDIA_FRAMES_H_
 
@@ -14,7 +14,7 @@ inline constexpr int64_t kMostFrames = 1'000'000;  // of a video
 
 struct SampledFrames {
   int64_t count = 0;            // at least 1
-  std::vector<double> seconds;  // when each is, of samplers that say it
+  std::vector<double> seconds;  // time of each, from samplers that give it
 };
 
 // Returns the seconds of a video. Throws std::invalid_argument if it has neither these nor a rate.
@@ -23,7 +23,7 @@ double DurationOf(const Video& video);
 // Throws std::invalid_argument if a video has too few frames, or lacks a rate that is needed.
 using FrameSampler = std::function<SampledFrames(const Video&)>;
 
-// Each reads "do_sample_frames", "fps", "num_frames" and what belongs to them.
+// Each reads "do_sample_frames", "fps", "num_frames" and related settings.
 FrameSampler PacedFrames(Settings* settings, int64_t step);       // Qwen2-VL: whole steps
 FrameSampler EvenFrames(Settings* settings);                      // Qwen3-VL; with seconds
 FrameSampler FramesOfEachSecond(Settings* settings);              // GLM-4V; with seconds

@@ -1,4 +1,4 @@
-// The classes of image processors that are known, and what processors they may belong to.
+// The known classes of image processors, and the processors that they may belong to.
 #include <absl/strings/str_join.h>
 #include <fmt/format.h>
 

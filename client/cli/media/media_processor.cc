@@ -93,7 +93,7 @@ struct MediaProcessor::Files {
     return "";
   }
 
-  // The settings of images or audio, from whichever file has them.
+  // The settings of images or audio, from the file that has them.
   Json With(std::string_view type, const char* part) const {
     if (SaysType(preprocessor, type)) return preprocessor;
     const Json inner = Part(preprocessor, part);

@@ -1,4 +1,4 @@
-// What a checkpoint's processor makes of images, videos and recordings.
+// Units and tokens that a checkpoint's processor makes from images, videos and recordings.
 #ifndef EVENKEEL_CLIENT_CLI_MEDIA_MEDIA_PROCESSOR_H_
 #define EVENKEEL_CLIENT_CLI_MEDIA_MEDIA_PROCESSOR_H_
 
@@ -12,7 +12,7 @@
 
 namespace evenkeel::cli {
 
-// What the media of a sample add up to.
+// The sums over the media of a sample.
 struct SampleLengthsOfMedia {
   int64_t vision_units = 0, audio_units = 0;
   int64_t tokens = 0;  // of the language model
@@ -21,14 +21,14 @@ struct SampleLengthsOfMedia {
 class MediaProcessor {
  public:
   // Reads a preprocessor_config.json, video_preprocessor_config.json or processor_config.json and
-  // those next to it, or a folder of them. Throws CommandError(kBadInput) with what is wrong or not
-  // known.
+  // those next to it, or a folder of them. Throws CommandError(kBadInput) with the fault or the
+  // unknown name.
   explicit MediaProcessor(const std::string& path);
 
   // Throws std::invalid_argument if the processor does not take such media.
   SampleLengthsOfMedia Of(const SampleMedia& media) const;
 
-  // Whether there are units of two encoders, that of images before that of audio.
+  // Returns whether there are units of two encoders: images first, then audio.
   bool two_encoders() const { return (image_ || video_) && audio_; }
 
   // Keys that are not understood and may change lengths, as "FILE: KEY".
@@ -51,8 +51,8 @@ inline constexpr const char* kProcessorHelp =
     "or the folder of its checkpoint: how images and videos are resized, recordings cut, and all "
     "counted";
 
-// Returns the processor of a path, and says on standard error which settings are not understood. An
-// empty path has none.
+// Returns the processor of a path, and lists the settings that are not understood on standard
+// error. An empty path has none.
 std::optional<MediaProcessor> ProcessorAt(const std::string& path);
 
 }  // namespace evenkeel::cli

@@ -17,18 +17,18 @@
 
 namespace evenkeel::cli {
 
-// Each event throws std::invalid_argument that says what is accepted.
+// Each event throws std::invalid_argument that names the accepted forms.
 class MediaReader {
  public:
   // Begins a record.
   void Clear();
-  // Whether the value of such a key of a record is media.
+  // Returns whether the value of such a key of a record is media.
   static bool Names(std::string_view key);
   // The value of `key` comes next.
   void Begin(std::string_view key);
-  // Whether the next value, or the rest of it, belongs to the media.
+  // Returns whether the next value, or the rest of it, belongs to the media.
   bool expecting() const { return !kind_.empty(); }
-  // Whether the record has any of the keys.
+  // Returns whether the record has any of the keys.
   bool any() const { return any_; }
   const SampleMedia& media() const { return media_; }
 

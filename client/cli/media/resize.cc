@@ -28,8 +28,8 @@ void CheckAspect(int64_t width, int64_t height) {
                        kMostAspect));
 }
 
-// Shrinks or grows `grid` of a medium with `volume` pixels in all, `pixels` of which would remain,
-// into the range.
+// Shrinks or grows `grid` into the range. The medium has `volume` pixels in all; with this grid,
+// `pixels` would remain.
 Grid IntoRange(Grid grid, double volume, int64_t pixels, int64_t width, int64_t height,
                int64_t cell, int64_t least, int64_t most) {
   const double side = D(cell);

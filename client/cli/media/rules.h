@@ -37,7 +37,7 @@ struct Audio {
   double seconds = 0;   // 0 if samples are given
 };
 
-// What one sample of the data holds.
+// The media of one sample.
 struct SampleMedia {
   std::vector<Image> images;
   std::vector<Video> videos;
@@ -50,20 +50,21 @@ using ImageRule = std::function<MediaLengths(const Image&, int64_t images_of_sam
 using VideoRule = std::function<MediaLengths(const Video&)>;
 using AudioRule = std::function<MediaLengths(int64_t samples)>;
 
-// What a rule is made from. `owner` is the "processor_class", or "" if no file says it.
+// The settings from which a rule is made. `owner` is the "processor_class", or "" if no file says
+// it.
 struct RuleSource {
   Settings* media;      // of the image or video processor, or the feature extractor
   Settings* processor;  // of processor_config.json
   std::string owner;
 };
 
-// Returns the rule of a class. Throws std::invalid_argument with the known classes, or with what
-// is wrong with a setting.
+// Returns the rule of a class. Throws std::invalid_argument with the known classes, or with the
+// fault of a setting.
 ImageRule MakeImageRule(const std::string& type, const RuleSource& from);
 VideoRule MakeVideoRule(const std::string& type, const RuleSource& from);
 AudioRule MakeAudioRule(const std::string& type, const RuleSource& from);
 
-// Whether a video processor of such a name is known.
+// Returns whether a video processor of such a name is known.
 bool IsVideoProcessor(const std::string& type);
 
 // Tokens of Kimi-K2.5's resizing, to whole cells of `merge` times `merge` patches by padding.

@@ -13,7 +13,7 @@
 
 namespace evenkeel::cli {
 
-inline constexpr int64_t kMostSide = 65536;  // of what a setting says, in pixels
+inline constexpr int64_t kMostSide = 65536;  // largest setting, in pixels
 inline constexpr int64_t kMostPixels = 1'000'000'000'000;
 inline constexpr int64_t kMostTokens = 65536;  // of a unit
 

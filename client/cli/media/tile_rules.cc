@@ -47,8 +47,8 @@ int64_t TilesOf(const Image& image, int64_t side, int64_t least_tiles, int64_t m
   const double aspect = D(image.width) / D(image.height), area = D(image.width) * D(image.height);
   double least = std::numeric_limits<double>::infinity();
   int64_t tiles = 1;
-  // Grids by ascending tiles, then columns: of two that are as near, the later one wins if the
-  // image has pixels enough for half its tiles.
+  // Grids by ascending tiles, then columns: of two equally near ones, the later one wins if the
+  // image has enough pixels for half its tiles.
   for (int64_t count = least_tiles; count <= most_tiles; ++count) {
     for (int64_t columns = 1; columns <= count; ++columns) {
       if (count % columns != 0) continue;
@@ -67,7 +67,7 @@ ImageRule TilesRule(const RuleSource& from) {
   Settings& s = *from.media;
   s.Require("do_resize", true);
   const int64_t side = s.Side("size", 384);
-  // InternVL's processor cuts into tiles whatever its image processor says.
+  // InternVL's processor cuts images into tiles for all settings of its image processor.
   const bool cuts = s.Flag("crop_to_patches", false) || from.owner == "InternVLProcessor";
   const int64_t least = s.Number("min_patches", 1, kMostTiles);
   const int64_t most = s.Number("max_patches", 12, kMostTiles);

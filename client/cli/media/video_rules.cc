@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kMostStep = 64;
 
-// Whether the processor of the whole sets the sizes of videos itself, whatever files say.
+// Returns whether the processor of the whole sets the sizes of videos itself and ignores files.
 bool IsOmni(const std::string& owner) {
   return owner == "Qwen2_5OmniProcessor" || owner == "Qwen3OmniMoeProcessor";
 }
@@ -105,8 +105,8 @@ VideoRule Qwen3Rule(const RuleSource& from) {
   };
 }
 
-// Marks around each pair of frames, and after it its second, of which up to 3 digits are a token.
-// GLM-4V writes "12", GLM-4.6V "12.5 seconds".
+// Marks around each pair of frames, and after it its second. Up to 3 digits are a token. GLM-4V
+// writes "12", GLM-4.6V "12.5 seconds".
 VideoRule GlmOf(const RuleSource& from, bool by_duration) {
   Settings& s = *from.media;
   s.Require("do_resize", true);

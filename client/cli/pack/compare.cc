@@ -82,7 +82,7 @@ class Comparison {
         made.balance.dist_ratio_units, made.balance.dist_ratio_tokens, made.balance.idle);
   }
 
-  // Shows what PACK_LEVEL_TIME would come to, where it could gain.
+  // Shows the result of PACK_LEVEL_TIME if it could gain.
   void AddByTime() {
     if (job_.by_time || job_.times.language_per_squared_token == 0 || !job_.groups.empty()) return;
     planner::PackingJob job = job_;

@@ -17,7 +17,7 @@ namespace evenkeel::cli {
 // The flags as given. Unset flags leave the plan's rule, or the default, unchanged.
 struct PackFlags {
   std::vector<std::string> files;
-  std::string processor;  // path of what makes lengths of media
+  std::string processor;  // path of the processor that makes lengths of media
   bool apart = false;
   std::string rule_file, plan_id;
   std::optional<int64_t> unit_cap, token_cap, keep_units, keep_tokens, seed, epoch;
@@ -39,10 +39,10 @@ void AddPackFlags(CLI::App* command, PackFlags* flags);
 // Checks that the flags are consistent. Throws CommandError(kBadInput).
 void CheckPackFlags(const PackFlags& flags);
 
-// Checks the same for a request with packing groups.
+// Checks that the flags are consistent with packing groups. Throws CommandError(kBadInput).
 void CheckGroupFlags(const PackFlags& flags);
 
-// How a plan says to pack: its rule, and the shape of a step.
+// A plan's settings of packing: its rule, and the shape of a step.
 struct PlannedPacking {
   v1::BatchRule rule;
   int32_t data_parallel = 0;  // 0 if not given

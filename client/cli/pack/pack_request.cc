@@ -29,7 +29,7 @@ constexpr size_t kMaxRuleFile = size_t{16} << 20;
 }
 
 void SetRule(const PackFlags& flags, bool has_units, v1::BatchRule* rule) {
-  // A cap of what no sample has is dropped: the reason for derived caps would speak of it.
+  // Drop the unit cap of a dataset without units; otherwise caps_reason would mention it.
   const std::optional<int64_t> unit_cap = has_units ? flags.unit_cap : std::nullopt;
   if (unit_cap || flags.token_cap) {
     // Thresholds belong to the caps for which they were made.

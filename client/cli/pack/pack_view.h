@@ -1,4 +1,4 @@
-// What `pack` shows of a packing: its summary as a reader takes it, and what they should know.
+// The figures of a packing that `pack` shows: its summary, and notes for the reader.
 #ifndef EVENKEEL_CLIENT_CLI_PACK_PACK_VIEW_H_
 #define EVENKEEL_CLIENT_CLI_PACK_PACK_VIEW_H_
 
@@ -13,7 +13,7 @@ namespace evenkeel::cli {
 
 struct PackView {
   // Its mean pack leaves out packs of oversize samples, as the shares of the caps that packs fill
-  // do. `caps_derived` and `caps_reason` say where the caps come from: flags, a plan or the data.
+  // do. `caps_derived` and `caps_reason` name the source of the caps: flags, a plan or the data.
   v1::PackDatasetSummary summary;
   std::vector<std::string> notes;  // without a full stop
 };

@@ -77,7 +77,7 @@ std::vector<const v1::LadderRung*> ChangedRungs(const v1::Plan& plan,
   return rungs;
 }
 
-// Says what the baseline is, and which rungs are left out.
+// Describes the baseline, and names the rungs that are left out.
 std::string LadderText(const v1::Plan& plan, const std::vector<std::string>& unchanged) {
   std::vector<std::string> sentences;
   if (plan.ladder(0).name() == "baseline")
@@ -222,7 +222,7 @@ std::string RenderDispatchers(const Style& style, const v1::Plan& plan) {
 
 namespace {
 
-// Lists short plans that differ from the plan in what their heading names.
+// Lists short plans that differ from the plan in the property that their heading names.
 template <typename Others, typename Name>
 std::string OtherPlans(const Style& style, const v1::Plan& plan, const std::string& title,
                        const std::string& packs, const Others& others, Name name) {

@@ -17,7 +17,7 @@ std::string RenderEvaluation(const Style& style, const v1::EvaluatePlanResponse&
 // Returns the section that compares the two plans, figure by figure.
 std::string RenderComparison(const Style& style, const v1::EvaluatePlanResponse& response);
 
-// Returns what a command wrote, one paragraph each; empty if it wrote nothing.
+// Returns a paragraph for each of `written`; empty if the command wrote nothing.
 std::string RenderWritten(const Style& style, const std::vector<std::string>& written);
 
 }  // namespace evenkeel::cli

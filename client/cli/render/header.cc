@@ -124,8 +124,8 @@ std::string OptimizerTitle(v1::Optimizer optimizer) {
   return NameOf(kOptimizerNames, optimizer, "?");
 }
 
-// Returns "ZeRO-1, 16-bit precision, fp32 gradients, Adam": what decides how much memory training
-// takes.
+// Returns "ZeRO-1, 16-bit precision, fp32 gradients, Adam": the settings that decide the memory of
+// training.
 std::string TrainingText(const v1::PlanSubject& subject) {
   std::vector<std::string> parts;
   if (subject.zero_stage() != v1::ZERO_STAGE_UNSPECIFIED)
@@ -154,8 +154,8 @@ std::string TrainerText(const v1::Plan& plan) {
   return text;
 }
 
-// Says between which ranks images are shared, and what that gains. Empty where there is no choice
-// and nothing is shared.
+// Names the ranks between which images are shared, and the gain. Empty if there is no choice and
+// nothing is shared.
 std::string EncoderText(const v1::Plan& plan) {
   const v1::Parallelism& p = plan.parallelism();
   if (p.encoder_data() <= 1 && !plan.has_encoder_data_gain_ratio()) return "";
@@ -172,7 +172,7 @@ std::string EncoderText(const v1::Plan& plan) {
                             gain < 0 ? "less" : "more");
 }
 
-// Returns what lies beyond nodes, or "".
+// Returns the tiers of the network beyond nodes, or "".
 std::string TiersText(const v1::PlanSubject& subject) {
   std::string text;
   const int tiers = subject.network_tiers_size();

@@ -1,4 +1,4 @@
-// Says why a job does not fit and what would help, in the words of the command line.
+// Explains why a job does not fit and lists remedies, in the words of the command line.
 #include <fmt/format.h>
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// Returns "all layers, all recomputed", or which layers the stage has.
+// Returns "all layers, all recomputed", or the layers of the stage.
 std::string LayersOf(const v1::Misfit& misfit) {
   int layers = 0, recomputed = 0;
   for (const v1::LayerGroup& group : misfit.layers()) {

@@ -1,5 +1,4 @@
-// Shows what the reader can do next: remedies of a misfit as flags, and command lines to run
-// next.
+// Shows the next steps of the reader: remedies of a misfit as flags, and command lines to run.
 #include <absl/strings/str_join.h>
 #include <fmt/format.h>
 
@@ -42,9 +41,8 @@ std::string StageLayers(const v1::Remedy& remedy) {
 }
 std::string PrecisionOf(const v1::Remedy& remedy) { return PrecisionName(remedy.precision()); }
 
-// What a remedy does with a flag. kReplaced is left out of the text, as another flag of the remedy
-// takes its place.
-// kAtMost leaves only the upper end of a range.
+// The effect of a remedy on a flag. kReplaced is left out of the text, because another flag of the
+// remedy takes its place. kAtMost leaves only the upper end of a range.
 enum class FlagChange { kSet, kSwitchedOn, kDropped, kReplaced, kAtMost };
 
 // A kind may have several rows.

@@ -1,4 +1,4 @@
-// Shows what a reader should know before believing the verdict.
+// Shows caveats that a reader should know before believing the verdict.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -80,7 +80,7 @@ std::string OversizeNote(const v1::Plan& plan) {
                      Integer(oversize), of);
 }
 
-// Notes what the job asks for and its trainer cannot do.
+// Notes a feature that the job asks for and its trainer lacks.
 std::string BeyondTrainerNote(const v1::Plan& plan) {
   for (const v1::FigureBasis& figure : plan.provenance().figures())
     if (figure.figure() == "training.trainer_limits")
@@ -89,7 +89,7 @@ std::string BeyondTrainerNote(const v1::Plan& plan) {
   return "";
 }
 
-// Notes what the trainer's limits cost.
+// Notes the cost of the trainer's limits.
 std::string LimitsNote(const v1::Plan& plan) {
   constexpr double kWorthSaying = 0.03;
   if (plan.trainer_limits_cost_ratio() < kWorthSaying) return "";

@@ -41,7 +41,7 @@ const char* WhyLeftOut(v1::LeftOutReason reason) {
   }
 }
 
-// Returns the best of the offers that fit by a figure, the least of which is best, or nullptr.
+// Returns the fitting offer with the least value of a figure, or nullptr.
 template <typename Figure>
 const v1::Plan* BestOffer(const v1::PlanJobResponse& response, Figure figure) {
   const v1::Plan* best = nullptr;
@@ -110,7 +110,7 @@ class Offers {
            "\n";
   }
 
-  // Says which offer to take.
+  // Recommends an offer.
   std::string Answer() const {
     if (BestOffer(response_, FinishSeconds) == nullptr) return "No offer fits.";
     std::string text;

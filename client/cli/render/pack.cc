@@ -131,7 +131,8 @@ Pairs StepPairs(const v1::PackDatasetSummary& summary, const v1::PackDatasetStar
   return pairs;
 }
 
-// Whether squared lengths, which packs level in tokens are not level in, cost time that ranks wait.
+// Returns whether ranks wait because packs that are level in tokens are not level in squared
+// lengths.
 bool MayLevelByTime(const v1::PackDatasetSummary& summary) {
   constexpr double kIdleToMention = .01;
   const v1::BatchRule& rule = summary.rule();

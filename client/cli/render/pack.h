@@ -13,8 +13,8 @@ namespace evenkeel::cli {
 // Where a packing came from and where it went.
 struct PackOrigin {
   std::string packed_by;             // "this process", or the server's address
-  std::vector<std::string> written;  // what was written, one sentence without a full stop each
-  std::vector<std::string> notes;    // what the user should know
+  std::vector<std::string> written;  // files written, one sentence without a full stop each
+  std::vector<std::string> notes;    // notes for the user
   bool oversize_listed = false;      // a file lists all oversize samples
 };
 
@@ -22,7 +22,7 @@ struct PackOrigin {
 std::string RenderPack(const Style& style, const v1::PackDatasetSummary& summary,
                        const v1::PackDatasetStart& start, const PackOrigin& origin);
 
-// Says what a unit of each encoder counts for. Requires a rule of several encoders.
+// Returns a text with the weight of a unit of each encoder. Requires a rule of several encoders.
 std::string UnitScalesText(const v1::BatchRule& rule);
 
 // Returns how far the pack count is above its lower bound, as a share of the bound.

@@ -1,4 +1,4 @@
-// Padded micro-batches, in place of the batch rule of packs, and what packing would gain.
+// Padded micro-batches, in place of the batch rule of packs, and the gain of packing.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ std::string PaddedTo(const v1::Padding& padding) {
   return text;
 }
 
-// Says what the same job would need with packs.
+// Returns the time and cost of the plan's job with packs, in words.
 std::string PackingText(const v1::Plan& plan) {
   const v1::PaddedBatches& padded = plan.padded_batches();
   if (!padded.has_packing_gain_ratio()) return "no plan with packs was found that fits";

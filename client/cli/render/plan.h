@@ -18,8 +18,8 @@ struct PlanOrigin {
   std::string served_from;  // such as "computed by 127.0.0.1:50051"; empty if unknown
   std::optional<CommandLine>
       command;  // for "Next commands"; if unset, derived from the plan's subject
-  // Set if the plan is the best of several offers: how to ask for it alone, and what RenderOffers
-  // says.
+  // Set if the plan is the best of several offers: the command that asks for it alone, and the text
+  // of RenderOffers.
   std::optional<CommandLine> of_offer;
   std::string comparison;
 };
@@ -52,14 +52,13 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
 std::string FitText(const v1::Plan& plan);
 // Returns sentences that follow FitText where memory may not suffice, otherwise "".
 std::string MemoryRiskText(const v1::Plan& plan);
-// Returns what else a reader should know before believing the plan, each a sentence without its
-// full stop.
+// Returns further caveats for a reader of the plan, each a sentence without its full stop.
 std::vector<std::string> PlanNotes(const v1::Plan& plan);
-// Returns them as lines that begin with "note", without an empty line before them.
+// Returns these caveats as lines that begin with "note", without an empty line before them.
 std::string RenderNotes(const Style& style, const v1::Plan& plan);
 std::string RenderMisfit(const Style& style, const v1::Plan& plan, const CommandLine& command);
 std::string RenderBatchRule(const Style& style, const v1::Plan& plan);
-// The same for micro-batches that are padded.
+// Shows padded micro-batches, in place of the batch rule.
 std::string RenderPaddedBatches(const Style& style, const v1::Plan& plan);
 // Shows packing groups, how they were chosen, and the cost of other ways of batching.
 std::string RenderGroups(const Style& style, const v1::Plan& plan);
@@ -88,8 +87,8 @@ std::string RenderNextCommands(const Style& style, const v1::Plan& plan, const C
 std::string StepSumText(const v1::Plan& plan);
 
 // Returns how the plan compares with the proven lower bound on a step with mean packs, and how its
-// own steps differ from what was proven. Requires a plan whose proof has a lower bound. Terminal
-// and report share it.
+// own steps differ from the proven one. Requires a plan whose proof has a lower bound. Terminal and
+// report share it.
 std::string BoundText(const v1::Plan& plan);
 
 // Wraps texts such as "encoder 0-21 (22)" into lines of at most `width` columns.
@@ -101,7 +100,7 @@ std::string ParallelismText(const v1::Parallelism& parallelism);
 // Returns whether layers of this kind are cut layer by layer: encoder, dense and MoE layers.
 bool IsTransformer(v1::LayerKind kind);
 
-// Counts the recomputed layers of all stages, whatever part of them is recomputed.
+// Counts the layers of all stages that recompute any part.
 int RecomputedLayers(const v1::Plan& plan);
 
 // Returns "packs", or "micro-batches" if the plan pads them.
@@ -110,7 +109,7 @@ std::string PacksName(const v1::Plan& plan);
 // Returns whether pipelines cross nodes, or "" without a pipeline.
 std::string PipelineNodesText(const v1::Plan& plan);
 
-// Returns what waits in host memory, and what that gains. REQUIRES: the plan has an offload.
+// Returns the tensors that wait in host memory, and the gain. REQUIRES: the plan has an offload.
 std::string OffloadText(const v1::Plan& plan);
 
 // Returns "ZeRO-1", "ZeRO-3 in groups of 8 ranks" or "no ZeRO".
@@ -125,7 +124,7 @@ std::string SplitText(const v1::Parallelism& parallelism);
 // Returns why a misfit does not fit, without remedies.
 std::string MisfitText(const v1::Misfit& misfit);
 
-// Returns what a misfit lacks: "5.0 GiB short", "5.0 GiB of host memory short".
+// Returns the memory that a misfit lacks: "5.0 GiB short", "5.0 GiB of host memory short".
 std::string ShortText(const v1::Misfit& misfit);
 
 }  // namespace evenkeel::cli

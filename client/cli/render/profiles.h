@@ -11,7 +11,7 @@ namespace evenkeel::cli {
 
 std::string RenderRecorded(const Style& style, const v1::RecordProfileRequest& request,
                            const v1::RecordProfileResponse& response);
-// Shows each step outcome next to its plan, with what to do about the difference.
+// Shows each step outcome next to its plan, with advice about the difference.
 std::string RenderDrift(const Style& style, const v1::RecordProfileResponse& response);
 std::string RenderHistory(const Style& style, const v1::ListProfilesResponse& response);
 std::string RenderRolledBack(const v1::RollBackProfileResponse& response);

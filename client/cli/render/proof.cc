@@ -1,4 +1,4 @@
-// Shows how good a plan is, and how that is known.
+// Shows how good a plan is, with the proof.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Shows what a plan assumes.
+// Shows the assumptions of a plan.
 #include <absl/strings/str_join.h>
 #include <fmt/format.h>
 

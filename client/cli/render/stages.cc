@@ -82,7 +82,8 @@ const char* PartName(int part) {
   }
 }
 
-// Returns what the recomputed layers recompute: "norms of 24 layers, norms and activation of 3".
+// Returns the parts that the recomputed layers recompute: "norms of 24 layers, norms and activation
+// of 3".
 std::string PartsText(const v1::Plan& plan) {
   std::map<std::string, int> layers;
   for (const v1::Stage& stage : plan.stages()) {
@@ -170,7 +171,7 @@ std::string LayersText(const google::protobuf::RepeatedPtrField<v1::LayerGroup>&
 
 std::string RenderStages(const Style& style, const v1::Plan& plan) {
   if (plan.stages_size() == 0) return "";
-  // Narrow terminals leave out what other sections show again.
+  // Narrow terminals leave out figures that other sections show again.
   const bool wide = style.width >= 100;
   std::vector<Table::Column> columns = {
       {"stage"}, {"layers", Align::kLeft}, {"recomputed", Align::kLeft}, {"forward"}, {"backward"}};

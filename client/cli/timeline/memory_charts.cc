@@ -1,4 +1,4 @@
-// Charts of what fills the memory of stages, and when.
+// Charts of the memory of stages by part and over time.
 #include <fmt/format.h>
 
 #include <algorithm>

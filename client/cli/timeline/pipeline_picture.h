@@ -23,7 +23,7 @@ std::vector<Window> PictureWindows(const v1::Timeline& timeline);
 // all stages.
 bool DrawsShares(const v1::Timeline& timeline, const Window& window);
 
-// Draws one row per stage: what it computes, and its communication in a strip below.
+// Draws one row per stage: its computation, and its communication in a strip below.
 std::string PipelinePicture(const v1::Timeline& timeline, const Window& window);
 
 // Width of charts with an axis of time, and where the axis begins and ends.

@@ -194,7 +194,8 @@ class Report {
     return PageSection(std::string("The pipeline") + OfLongest(), lead + DrawnStepText(), charts);
   }
 
-  // Says why the step that the pictures show takes another time than the predicted one, or "".
+  // Returns the reason why the step in the pictures takes another time than the predicted one, or
+  // "".
   std::string DrawnStepText() const {
     const std::string predicted = Duration(plan_.predictions().step().total_seconds());
     const std::string drawn = Duration(timeline_.step_seconds());

@@ -1,5 +1,5 @@
-// Charts of a pipeline's stages that accompany its picture: where time goes, and what fills memory
-// and when.
+// Charts of a pipeline's stages that accompany its picture: time by part, memory by part, and
+// memory over time.
 #ifndef EVENKEEL_CLIENT_CLI_TIMELINE_STAGE_CHARTS_H_
 #define EVENKEEL_CLIENT_CLI_TIMELINE_STAGE_CHARTS_H_
 

@@ -23,12 +23,11 @@ void AddTimelineFlags(CLI::App* command, TimelineFlags* flags);
 // Throws CommandError(kBadInput) if a file already exists.
 void CheckTimelineFlags(const TimelineFlags& flags);
 
-// Returns the request for the timeline of our own `plan` for `job`: EvaluatePlan of what it
-// decides.
+// Returns the request for the timeline of our own `plan` for `job`: EvaluatePlan of its decisions.
 v1::EvaluatePlanRequest TimelineRequest(const v1::Job& job, const v1::Plan& plan);
 
-// Writes what the flags ask for. Returns what was written, one line each. Throws CommandError if a
-// file cannot be written, or if the timeline is not well-formed.
+// Writes the files that the flags ask for. Returns one line for each. Throws CommandError if a file
+// cannot be written, or if the timeline is not well-formed.
 std::vector<std::string> WriteTimeline(const TimelineFlags& flags, const v1::Plan& plan,
                                        const v1::Timeline& timeline);
 

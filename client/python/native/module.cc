@@ -1,6 +1,6 @@
-// The extension module evenkeel._native: bytes of requests in, bytes of answers out. Serialised
-// messages are all that passes, so the protobuf library here and the one of Python share nothing.
-// Uses only Python's stable ABI. Called by evenkeel/local.py.
+// The extension module evenkeel._native: bytes of requests in, bytes of answers out. Only
+// serialised messages pass, so the protobuf library here and the one of Python share nothing. Uses
+// only Python's stable ABI. Called by evenkeel/local.py.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

@@ -189,7 +189,7 @@ std::vector<v1::CatalogGpu> AllGpus() {
   return gpus;
 }
 
-// Fills in what the trainer can keep in host memory, if anything.
+// Fills in the trainer's offload to host memory, if it has any.
 void FillOffload(const planner::Trainer& trainer, v1::CatalogTrainer* out) {
   for (const auto& [stage, zero] : {std::pair{planner::ZeroStage::kNone, v1::ZERO_STAGE_0},
                                     std::pair{planner::ZeroStage::kOptimizer, v1::ZERO_STAGE_1},

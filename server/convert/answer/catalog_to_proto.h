@@ -17,7 +17,7 @@ class ListTrainersResponse;
 
 namespace evenkeel::server {
 
-// Each fills `*out`, which must be empty, or returns what is wrong with the request.
+// Each fills `*out`, which must be empty, or returns the faults of the request.
 std::vector<Violation> ListModels(const v1::ListModelsRequest& request,
                                   v1::ListModelsResponse* out);
 std::vector<Violation> ListGpuTypes(const v1::ListGpuTypesRequest& request,

@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kSecondsPerDay = 86400;
 
-// What of a plan says which state lies on which GPU.
+// The part of a plan that decides which state lies on which GPU.
 struct StateSplit {
   v1::Parallelism degrees;
   std::vector<v1::LayerGroup> layers;  // of all stages in order, without recompute
@@ -89,7 +89,7 @@ std::string TextOf(const v1::Plan& plan) {
   return text;
 }
 
-// A fitting size of a curve, as the next one looks at it.
+// A fitting size of a curve, as input for the next size.
 struct Fitting {
   const v1::CurvePoint* point = nullptr;
   StateSplit split;

@@ -22,8 +22,8 @@ struct CurvePlan {
   bool estimated = false;       // the bytes are of a short search
 };
 
-// Fills `*out`, which must be empty, except for its facts about the calibration. `plans` are in the
-// order of `curve.sizes`. Returns false if the bytes of one are no plan.
+// Fills `*out`, which must be empty. The caller fills in the facts about the calibration. `plans`
+// are in the order of `curve.sizes`. Returns false if the bytes of one are no plan.
 bool CurveToProto(const CurveJobs& curve, const std::vector<CurvePlan>& plans,
                   v1::PlanCurveResponse* out);
 

@@ -8,9 +8,8 @@
 
 namespace evenkeel::server {
 
-// Returns "Stage 2 of TP 2 x PP 4 x DP 4 needs 93.1 GiB of 79.2 GiB: 13.9 GiB short (24 language
-// layers, output head). Nearest change: ...". The text says so if it is not proven that nothing
-// fits.
+// Returns a text such as "Stage 2 of TP 2 x PP 4 x DP 4 needs 93.1 GiB but has only 79.2 GiB: it
+// lacks 13.9 GiB ... Nearest change: ...". The text says so if it is not proven that nothing fits.
 std::string MisfitText(const planner::Misfit& misfit);
 
 // Returns the first sentence of MisfitText.

@@ -1,4 +1,4 @@
-// What an answer says about the offers that it leaves out.
+// The part of an answer about the offers that it leaves out.
 #ifndef EVENKEEL_SERVER_CONVERT_ANSWER_OFFERS_TO_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_ANSWER_OFFERS_TO_PROTO_H_
 

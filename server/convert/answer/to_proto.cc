@@ -239,7 +239,8 @@ void FillOffload(const planner::OffloadPlan& offload, v1::OffloadReport* out) {
   out->set_activation_added_seconds(Seconds(offload.activation_added_ns));
 }
 
-// Fills in parallelism, schedule, stages and predictions, which an evaluated plan has too.
+// Fills in the fields that an evaluated plan also has: parallelism, schedule, stages and
+// predictions.
 void FillRun(const planner::Plan& plan, v1::Plan* out) {
   Fill(plan.parallelism, out->mutable_parallelism());
   out->set_schedule(ToProto(kSchedules, plan.schedule));

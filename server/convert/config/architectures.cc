@@ -228,7 +228,7 @@ std::vector<ConfigArchitecture> Ungated() {
        .out_bias = kAttentionBias,
        .head_norm = kYes,
        .scalars_with = "xielu",
-       // As files of the publisher's own code have it.
+       // The format of files of the publisher's own code.
        .unread = {"mlp_bias", "post_norm", "qk_norm"}},
       {.model_type = "arcee",
        .defaults = R"({"tie_word_embeddings":false,"attention_bias":false,"mlp_bias":false})",
@@ -360,7 +360,7 @@ std::vector<ConfigArchitecture> DeepSeekExperts() {
   };
 }
 
-// A language model that is that of another name, inside a model with encoders.
+// A language model under another name, inside a model with encoders.
 struct Wrapped {
   std::string_view name, like;
   std::string_view defaults = {};  // in place of that one's

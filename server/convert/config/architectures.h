@@ -13,7 +13,7 @@
 
 namespace evenkeel::server {
 
-// Which layers have experts.
+// The layers that have experts.
 enum class ExpertLayers {
   kNone,
   kAll,
@@ -24,52 +24,53 @@ enum class ExpertLayers {
   kPeriod  // in each `expert_layer_period` the one at `expert_layer_offset`
 };
 
-// Which layers have attention, if others have a recurrent mixer. If the config has `layer_types`,
-// that list decides instead, except for kBlocks.
+// The layers that have attention, if others have a recurrent mixer. If the config has
+// `layer_types`, that list decides instead, except for kBlocks.
 enum class MixerLayers {
   kNone,      // all layers have attention
   kTypes,     // no layer, unless `layer_types` says so
   kInterval,  // every `full_attention_interval`-th
   kPeriod,    // in each `attn_layer_period` the one at `attn_layer_offset`
   kIndices,   // `attn_layer_indices`
-  kListed,    // the same, but all layers if there is no list
+  kListed,    // `attn_layer_indices`, or all layers if there is no list
   kFifth,     // the fifth and every fourth after it
   kSecond,    // the first and every second after it
   kBeside,    // all layers have attention and a recurrent mixer, in parallel
   kBlocks     // each layer is only a mixer or MLP: `layers_block_type`, `hybrid_override_pattern`
 };
 
-// Which layers attend to a window, where the config has no `layer_types`.
+// The layers that attend to a window, if the config has no `layer_types`.
 enum class WindowLayers {
   kNone,
   kAll,          // all, if `sliding_window` is set
   kBehindFirst,  // those after the first `max_window_layers`, if `use_sliding_window` is set
   kPattern,      // all but every `sliding_window_pattern`-th
-  kBehindOne,    // the same, but the first layer has no window either
-  kCompressed,   // all; they also see entries, of many tokens in the first two layers, then of many
-                 // and few in turn
-  kChunks        // all but every `no_rope_layer_interval`-th, in chunks of `attention_chunk_size`
+  kBehindOne,    // as kPattern, but the first layer has no window either
+  // All layers, plus compressed entries: long ones in the first two layers, then long and short
+  // alternating.
+  kCompressed,
+  kChunks  // all but every `no_rope_layer_interval`-th, in chunks of `attention_chunk_size`
 };
 
 struct ConfigExperts {
   ExpertLayers layers = ExpertLayers::kNone;
   std::string_view count;         // key of the number of routed experts
-  std::string_view per_token;     // key of those that a token visits
-  std::string_view width;         // key of the inner width of one
+  std::string_view per_token;     // key of the number of experts that a token visits
+  std::string_view width;         // key of the inner width of an expert
   std::string_view shared;        // key of the number of shared experts, each as wide; empty: none
-  std::string_view shared_width;  // key of their width together, in place of a number
-  std::string_view latent;        // key of the width in which experts work
-  bool unbiased = false;          // whatever the bias of other MLPs
-  bool may_be_none = false;       // 0 experts leave the shared MLP alone
+  std::string_view shared_width;  // key of the shared experts' total width, in place of `shared`
+  std::string_view latent;        // key of the width of rows in experts
+  bool unbiased = false;          // experts have no bias, even if other MLPs have one
+  bool may_be_none = false;       // with 0 experts, only the shared MLP remains
   bool one_is_dense = false;      // one expert is a dense MLP
-  ConfigFlag present = kYes;      // else there are none
+  ConfigFlag present = kYes;      // if false, there are no experts
   bool router_scales = false;
-  int norms = 0;  // over the width, besides those of the layer
+  int norms = 0;  // norms over the width, in addition to those of the layer
   bool router_bias = false;
   bool mlp_bias = false;
   bool shared_gate = false;
   ConfigFlag latent_norm = {};
-  bool of_images = false;  // `width` lists that of other experts too, which images visit
+  bool of_images = false;  // `width` is a list: text experts, then image experts
 };
 
 // The keys of planner::RecurrentSpec. `value_dim` may be "auto": `expand` times the hidden size
@@ -80,7 +81,7 @@ struct ConfigRecurrent {
   std::string_view key_heads, key_dim, value_heads, value_dim, conv;
   std::string_view expand, step_rank;
   ConfigFlag conv_bias = {}, linear_bias = {};
-  std::string_view width = {};  // key of the values' width, in place of `expand`
+  std::string_view width = {};  // key of the width of values, in place of `expand`
   ConfigFlag norm = kYes;
   ConfigFlag full_gate = {};
   // Where the config does not say otherwise: the mixer has as many heads as attention; its keys
@@ -130,30 +131,30 @@ struct ConfigArchitecture {
   ConfigFlag parallel = {};  // attention and MLP run in parallel and share one norm
   bool gated = true;
   bool grouped = true;           // `num_key_value_heads` may be fewer than the heads
-  ConfigFlag one_key_head = {};  // keys and values have one head, where they are not grouped
-  bool head_size = true;         // else `head_dim` is not read: it follows from the heads
+  ConfigFlag one_key_head = {};  // keys and values have one head, if they are not grouped
+  bool head_size = true;         // if false, `head_dim` is not read: it follows from the heads
   bool latent = false;           // multi-head latent attention
-  bool index = false;            // that sees the tokens which an index scores best
+  bool index = false;            // latent attention sees the tokens that an index scores best
   ConfigFlag qkv_bias = {}, out_bias = {}, mlp_bias = {}, head_bias = {};
-  bool key_bias = true;                        // where qkv_bias
-  bool cross = false;                          // layers attend to what the encoder gives
-  std::string_view cross_layers = {};          // key of the places of those that do nothing else
-  std::string_view positions = {};             // key of the rows of a learned table
-  int64_t more_positions = 0;                  // rows besides those
+  bool key_bias = true;                // if qkv_bias: keys have a bias too
+  bool cross = false;                  // layers attend to the output of the encoder
+  std::string_view cross_layers = {};  // key of the places of layers with only cross attention
+  std::string_view positions = {};     // key of the rows of a learned table
+  int64_t more_positions = 0;          // further rows of that table
   ConfigFlag head_norm = {}, width_norm = {};  // of queries and keys
   bool sinks = false;
   ConfigFlag attention_gate = {};
   ConfigFlag tied = {.key = "tie_word_embeddings"};
   // Key of the width of a dense MLP, or of a list with one for each layer.
   std::string_view ffn = "intermediate_size";
-  bool ffn_adjusted = false;              // `block_auto_adjust_ff_dim` makes another of it
-  int64_t ffn_times = 0;                  // that width over the model's, where the config has none
+  bool ffn_adjusted = false;              // `block_auto_adjust_ff_dim` changes that width
+  int64_t ffn_times = 0;                  // that width over the model's, if the config has none
   std::string_view scalars_with = {};     // value of `hidden_act` that has two learned scalars
   bool embedding_norm = false;            // LanguageModel::embedding_norm
   int64_t more_rows = 0;                  // LanguageModel::more_rows
   std::string_view embedding_width = {};  // key of a width that must be the model's
   WindowLayers windows = WindowLayers::kNone;
-  bool last_is_full = false;  // whatever the config says
+  bool last_is_full = false;  // the last layer has no window, even if the config gives it one
   ConfigLayerFigures full = {}, windowed = {};
   std::string_view value_dim = {};  // key of the width of a head of values, if it has its own
   // Keys of the last layers that reuse keys and values, and of whether their MLPs are twice as
@@ -162,7 +163,7 @@ struct ConfigArchitecture {
   ConfigFlag reusing_wide = {};
   ConfigExperts experts = {};
   ConfigRecurrent recurrent = {};
-  bool block_index = false;       // of attention without latents
+  bool block_index = false;       // attention without latents has an index
   bool compressed = false;        // planner::CompressedSpec
   std::string_view streams = {};  // key of LanguageModel::streams
   planner::StreamKind stream_kind = planner::StreamKind::kHyper;
@@ -185,10 +186,10 @@ struct ConfigArchitecture {
 
 // Returns all architectures.
 const std::vector<ConfigArchitecture>& ConfigArchitectures();
-// The functions below return groups of them. This one: architectures from before 2024 that have
-// keys, positions or norms of their own.
+// The functions below return groups of architectures. EarlyArchitectures are from before 2024, and
+// have keys, positions or norms of their own.
 std::vector<ConfigArchitecture> EarlyArchitectures();
-// Architectures that transformers has no code for.
+// Architectures without code in transformers.
 std::vector<ConfigArchitecture> OwnCodeArchitectures();
 // Architectures with mixtures of experts and plain attention.
 std::vector<ConfigArchitecture> MixtureArchitectures();

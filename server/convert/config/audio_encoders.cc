@@ -35,7 +35,7 @@ std::vector<ConfigEncoder> AudioEncoders() {
   whisper.defaults = R"({"num_mel_bins":80,"encoder_layers":4,"encoder_attention_heads":6,
                          "encoder_ffn_dim":1536,"d_model":384,"max_source_positions":1500})";
   whisper.position_rows = "max_source_positions";
-  // Keys of the decoder, and of what reads the encoder in place of it.
+  // Keys of the decoder, and of the part that reads the encoder in place of a decoder.
   for (const char* key :
        {"decoder_layers", "decoder_attention_heads", "decoder_ffn_dim", "decoder_layerdrop",
         "max_target_positions", "vocab_size", "use_weighted_layer_sum", "classifier_proj_size",

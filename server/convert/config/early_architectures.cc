@@ -66,7 +66,8 @@ std::vector<ConfigArchitecture> WithPositions() {
   };
 }
 
-// The same with keys by other names, or norms that attention and MLP share.
+// Architectures from before 2024 with keys by other names, or with norms that attention and MLP
+// share.
 std::vector<ConfigArchitecture> OptAndFalcon() {
   return {
       {.model_type = "opt",
@@ -96,8 +97,8 @@ std::vector<ConfigArchitecture> OptAndFalcon() {
   };
 }
 
-// Their layer norms have no biases. Whatever `no_bias` and `expansion_ratio` say, transformers
-// builds one shape.
+// Their layer norms have no biases. transformers builds one shape for all values of `no_bias` and
+// `expansion_ratio`.
 std::vector<ConfigArchitecture> Mosaic() {
   return {
       {.model_type = "mpt",

@@ -148,7 +148,7 @@ std::vector<ConfigEncoder> VisionEncoders() {
   };
 }
 
-// MoonViT. Kimi K2.5's differs only in what it makes of frames.
+// MoonViT. Kimi K2.5's differs only in its treatment of frames.
 ConfigEncoder Moon(std::string_view model_type) {
   return {.model_type = model_type,
           .defaults = R"({"hidden_size":1152,"intermediate_size":4304,"num_hidden_layers":27,

@@ -1,4 +1,4 @@
-// What the keys of a config.json say by their names.
+// Properties of the keys of a config.json that follow from their names.
 #ifndef EVENKEEL_SERVER_CONVERT_CONFIG_KEYS_H_
 #define EVENKEEL_SERVER_CONVERT_CONFIG_KEYS_H_
 
@@ -12,12 +12,12 @@ namespace evenkeel::server {
 // number of parameters nor the work of a layer.
 bool MayChangeShapes(std::string_view key);
 
-// Returns whether null says something of its own for the key in transformers: no window, as many
+// Returns whether null has a meaning of its own for the key in transformers: no window, as many
 // heads of keys as of queries, heads that share the width, no bias. Other keys have their defaults
 // then, or transformers refuses them.
 bool NullMeansNone(std::string_view key);
 
-// Returns other keys that mean the same. Configs that transformers 5 saves have these.
+// Returns the synonyms of the key. Configs that transformers 5 saves have these.
 std::vector<std::string_view> AliasesOf(std::string_view key);
 
 }  // namespace evenkeel::server

@@ -76,7 +76,7 @@ class LanguageModelReader {
                      values_.Shown(architecture_.width));
   }
 
-  // Where each layer has a width of its own, that of the first: ReadLayers sets the others.
+  // If each layer has a width of its own, this is the first layer's. ReadLayers sets the others.
   int64_t Ffn() {
     const auto* width = values_.Find(architecture_.ffn);
     if (architecture_.ffn_adjusted) return AdjustedFfn();
@@ -142,7 +142,7 @@ class LanguageModelReader {
 
   void ReadLatent() {
     constexpr IntRange kRanks = {1, 65536};
-    // Here a null says something: queries are projected directly.
+    // Here null has a meaning: queries are projected directly.
     const int64_t query_rank =
         values_.IsNull("q_lora_rank") ? 0 : values_.Required("q_lora_rank", kRanks);
     model_.mla = planner::MlaSpec{.q_lora_rank = query_rank,
@@ -256,7 +256,7 @@ class LanguageModelReader {
       const int64_t shared = values_.Or(from.shared, {0, 64}, 0);
       if (from.shared_width.empty()) moe.shared_ffn = shared * moe.expert_ffn;
     }
-    // Where there is a number of them too, 0 stands for the width of dense MLPs.
+    // If the config also has their number, 0 stands for the width of dense MLPs.
     if (!from.shared.empty() && !from.shared_width.empty() && moe.shared_ffn == 0)
       moe.shared_ffn = model_.ffn;
     if (!from.latent.empty()) moe.latent = values_.Or(from.latent, kWidths, 0);
@@ -301,7 +301,7 @@ class LanguageModelReader {
       model_.stream_kind = planner::StreamKind::kBlocks;
     }
     model_.laurel_rank = values_.Or(architecture_.laurel, kRanks, 0);
-    // With alternating updates, transformers builds what scales vectors of no width.
+    // With alternating updates, transformers builds parts that scale vectors of width 0.
     const int64_t least = architecture_.laurel.empty() ? 0 : 1;
     const int64_t width = values_.Or(architecture_.per_layer_width, {least, 65536}, 0);
     if (width > 0) {

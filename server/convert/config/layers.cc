@@ -1,4 +1,4 @@
-// What each layer of a language model is: its mixer, its attention and its MLP.
+// Reads the layers of a language model: the mixer, the attention and the MLP of each.
 #include <absl/strings/numbers.h>
 
 #include <algorithm>
@@ -16,12 +16,12 @@ using planner::AttentionKind;
 using planner::LanguageLayer;
 using planner::Mixer;
 
-// Language models may have so many classes of layers; the planner has room for a few more.
+// Limit on the classes of layers of a language model. The planner has room for a few more.
 constexpr size_t kClassesAtMost = 8;
 constexpr IntRange kEvery = {1, 512}, kOffsets = {0, 511}, kHeads = {1, 1024},
                    kHeadSizes = {8, 512};
 
-// Types of layers that also see entries that stand for several tokens each.
+// Types of layers that also see compressed entries. Each entry stands for several tokens.
 constexpr std::string_view kFewTokens = "compressed_sparse_attention",
                            kManyTokens = "heavily_compressed_attention";
 
@@ -54,7 +54,7 @@ class Layers {
   }
 
  private:
-  // Calls `set` with each layer for whose place `has` is true.
+  // Calls `set` with each layer if `has` is true for its place.
   template <typename Has, typename Set>
   void Mark(const Has& has, const Set& set) {
     for (size_t i = 0; i < layers_.size(); ++i)
@@ -130,7 +130,7 @@ class Layers {
     }
   }
 
-  // Marks how layers attend where the config has no `layer_types`.
+  // Sets the attention of layers if the config has no `layer_types`.
   void MarkWindowsByRule() {
     const bool window = values_.Find("sliding_window") != nullptr;
     const auto mark = [&](AttentionKind kind, const auto& has) {
@@ -196,7 +196,7 @@ class Layers {
     for (size_t i = 0; i < layers_.size() && values_.valid(); ++i) SetType(i, (*types)[i]);
   }
 
-  // Sets what one entry of `layer_types` says.
+  // Sets the properties that one entry of `layer_types` names.
   void SetType(size_t place, std::string_view type) {
     LanguageLayer& layer = layers_[place];
     layer.attention = AttentionKind::kFull;
@@ -330,7 +330,7 @@ class Layers {
     }
   }
 
-  // What layers that attend to a window, or to all, have of their own.
+  // Reads the figures that are specific to layers with a window, or to layers with full attention.
   void FillFigures() {
     const int64_t values = values_.Or(architecture_.value_dim, kHeadSizes, 0);
     for (LanguageLayer& layer : layers_) {
@@ -351,7 +351,7 @@ class Layers {
     }
   }
 
-  // The widths of dense MLPs, where the config lists them.
+  // Reads the widths of dense MLPs, if the config lists them.
   void FillWidths() {
     for (LanguageLayer& layer : layers_) layer.cross = architecture_.cross;
     const auto* listed = values_.Find(architecture_.ffn);

@@ -7,7 +7,7 @@ namespace {
 
 using planner::ScanKind;
 
-// Published configs say by numbers which layers have experts.
+// Published configs mark layers with experts by numbers.
 const ConfigCodes& ExpertCodes() {
   static const ConfigCodes codes = {.key = "moe_layer_freq",
                                     .types = "mlp_layer_types",
@@ -102,7 +102,7 @@ std::vector<ConfigArchitecture> WhisperDecoder() {
   };
 }
 
-// Every fifth layer attends to what the encoder gives, in place of its own tokens.
+// Every fifth layer attends to the encoder's output, in place of its own tokens.
 std::vector<ConfigArchitecture> Mllama() {
   return {
       {.model_type = "mllama_text_model",

@@ -25,8 +25,8 @@ constexpr std::string_view kVisionConfig = "vision_config", kAudioConfig = "audi
 // Keys of language models in configs of other models.
 constexpr std::string_view kTextKeys[] = {kTextConfig, "llm_config", "language_config"};
 
-// What transformers takes for a `text_config` of that type which leaves something out, whatever
-// the model around it.
+// The values that transformers takes for keys that a `text_config` of that type leaves out. They do
+// not depend on the model around it.
 constexpr std::pair<std::string_view, std::string_view> kTextShapes[] = {
     {"llama", R"({"hidden_size":4096,"intermediate_size":11008,"num_hidden_layers":32,
                   "num_attention_heads":32,"vocab_size":32000})"},
@@ -43,14 +43,14 @@ constexpr std::pair<std::string_view, std::string_view> kTextShapes[] = {
     {"gemma2", R"({"hidden_size":2304,"intermediate_size":9216,"num_hidden_layers":26,
                    "num_attention_heads":8,"vocab_size":256000})"}};
 
-// Keys of parts that say nothing about the model, or that layers read.
+// Keys of parts that do not describe the model, or that the code for layers reads.
 constexpr std::string_view kOtherConfigs[] = {"quantization_config", "compression_config",
                                               "generation_config", "per_layer_config",
                                               "transformers.js_config",
                                               // of inference with long prompts
                                               "dual_chunk_attention_config"};
 
-// Keys of a whole config that say nothing about shapes, or repeat what its parts say.
+// Keys of a whole config that do not affect shapes, or that repeat keys of its parts.
 const std::vector<std::string_view>& UnreadOfWhole() {
   static const std::vector<std::string_view> keys = {
       kVisionConfig,          kAudioConfig,          kTextConfig,
@@ -88,7 +88,7 @@ std::string NotKnown(const std::vector<Record>& records, std::string_view key,
          NearestText(std::move(search).Nearest(kSuggestions));
 }
 
-// Refuses parts that nobody reads, whatever their names.
+// Refuses parts that nobody reads, under any name.
 void RefuseParts(const Json& config, const std::vector<std::string_view>& known,
                  const std::string& inside, const FieldPath& field, ViolationSink& sink) {
   for (const auto& [key, value] : config.items()) {
@@ -128,7 +128,7 @@ void SetTie(const Json& config, const ConfigWrapper& wrapper, bool inside, Json&
   if (wrapper.tie == ConfigTie::kNever) text[kTied] = false;
 }
 
-// Returns the language model's part of a config, with what the whole says of it.
+// Returns the language model's part of a config, with the keys of the whole that belong to it.
 Json TextOf(const Json& config, const ConfigWrapper* wrapper, std::string_view text_key) {
   const bool inside = HasObject(config, text_key);
   Json text = inside ? config[std::string(text_key)] : config;
@@ -181,7 +181,7 @@ class ConfigReader {
     return inside_.empty() ? std::string(key) : inside_ + "." + std::string(key);
   }
 
-  // Returns whether the config is that of a model which is not known as a whole.
+  // Returns whether the config belongs to a model that is not known as a whole.
   bool RefuseWhole(const ConfigWrapper* wrapper) {
     const std::string type = TypeOf(config_);
     const bool vision = IsPresent(config_, kVisionConfig), audio = IsPresent(config_, kAudioConfig);
@@ -208,7 +208,7 @@ class ConfigReader {
     return true;
   }
 
-  // Returns what to give in place of a model that is not known as a whole.
+  // Advises the caller what to give in place of a model that is not known as a whole.
   std::string Advice() const {
     for (const std::string_view key : kTextKeys)
       if (HasObject(config_, key))
@@ -285,7 +285,7 @@ class ConfigReader {
                  std::to_string(rows));
     std::vector<std::string_view> unread = UnreadOfWhole();
     unread.insert(unread.end(), wrapper.unread.begin(), wrapper.unread.end());
-    // Files of some versions say of the language model again what its part says.
+    // Files of some versions repeat keys of the language model's part in the whole.
     const Json& text = HasObject(config_, text_key_) ? config_[text_key_] : Json::object();
     for (const auto& [key, value] : config_.get_ref<const Json::object_t&>())
       if (text.contains(key) && text[key] == value) unread.push_back(key);
@@ -342,7 +342,7 @@ class ConfigReader {
       whole.NotYet("\"force_image_size\" other than " + encoder.Shown("image_size"));
   }
 
-  // Features of one layer, without the class token, are what a projector takes.
+  // A projector takes the features of one layer, without the class token.
   static void CheckFeatures(const ConfigEncoder& encoder, ConfigValues& whole) {
     const Json* layers = whole.Find("vision_feature_layer");
     if (layers != nullptr && layers->is_array())
@@ -362,7 +362,7 @@ class ConfigReader {
   ConfiguredModel model_;
 };
 
-// Reads the part that is trained of a model of several.
+// Reads the trained part of a model of several parts.
 std::optional<ConfiguredModel> ReadPart(const Json& config, const ConfigWhole& whole,
                                         const FieldPath& field, ViolationSink& sink) {
   const int64_t before = sink.count();

@@ -32,7 +32,7 @@ void Put(Json& config, std::string_view key, Json value) {
   if (!Has(config, key)) config[std::string(key)] = std::move(value);
 }
 
-// Puts the value of `other` under the key that means the same.
+// Puts the value of `other` under its synonym.
 void PutSame(Json& config, std::string_view own, const std::string& other, const Json& value,
              std::vector<std::string>& faults) {
   if (Has(config, own) && config[std::string(own)] != value)
@@ -70,7 +70,7 @@ size_t LayersOf(const Json& config) {
   return std::min<size_t>(kMaxLayers, at->get<size_t>());
 }
 
-// Lists may be longer than the model: by its layers that predict further tokens.
+// Lists may be longer than the model, because they include layers that predict further tokens.
 void UnfoldCodes(const ConfigCodes& codes, Json& config, std::vector<std::string>& faults) {
   if (!Has(config, codes.key) || !config[std::string(codes.key)].is_array()) return;
   const Json numbers = Take(config, codes.key);

@@ -1,5 +1,5 @@
-// Rewrites what a config.json says in objects of its own, or in numbers that stand for names, into
-// the usual keys.
+// Rewrites settings that a config.json gives in separate objects, or as numbers that stand for
+// names, into the usual keys.
 #ifndef EVENKEEL_SERVER_CONVERT_CONFIG_PARTS_H_
 #define EVENKEEL_SERVER_CONVERT_CONFIG_PARTS_H_
 
@@ -12,8 +12,8 @@
 
 namespace evenkeel::server {
 
-// Rewrites the architecture's parts, codes and places in the config, and adds to `faults` what is
-// not known there. A key that the config has already is left as it is.
+// Rewrites the architecture's parts, codes and places in the config, and adds unknown values to
+// `faults`. A key that the config already has is left as it is.
 void UnfoldConfig(const ConfigArchitecture& architecture, nlohmann::json& config,
                   std::vector<std::string>& faults);
 

@@ -8,7 +8,7 @@
 namespace evenkeel::server {
 namespace {
 
-// A config.json without the keys that say nothing about shapes.
+// A config.json with only the keys that affect shapes.
 struct Row {
   const char* name;
   const char* id;

@@ -19,7 +19,7 @@ const Json* In(const Json& values, std::string_view key) {
   return at != values.end() && !at->is_null() ? &*at : nullptr;
 }
 
-// Returns the name of a key without that of the object that it comes from.
+// Returns the name of a key without the name of its object.
 std::string_view InnermostOf(std::string_view key) { return key.substr(key.rfind('.') + 1); }
 
 std::string Dump(const Json& value) {

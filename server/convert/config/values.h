@@ -27,8 +27,8 @@ class ConfigValues {
   ConfigValues(const Json& config, std::string_view defaults, std::string_view model_type,
                std::string_view inside, const FieldPath& field, ViolationSink& sink);
 
-  // Returns the value of a key or of an alias, what it is where the config leaves it out, or
-  // nullptr.
+  // Returns the value of a key or of an alias. If the config leaves it out, returns its default, or
+  // nullptr without one.
   const Json* Find(std::string_view key);
   int64_t Required(std::string_view key, IntRange range);
   int64_t Or(std::string_view key, IntRange range, int64_t fallback);
@@ -42,8 +42,8 @@ class ConfigValues {
   std::optional<std::vector<std::string>> Texts(std::string_view key, int64_t count);
   // Returns whether the key is null, or left out where null is the default. That counts as read.
   bool IsNull(std::string_view key);
-  // Returns whether the config gives null for a key where null says something of its own, rather
-  // than what transformers takes by default.
+  // Returns whether the config gives null for a key for which null has a meaning of its own
+  // (NullMeansNone), and is not the default.
   bool SaysNone(std::string_view key) const;
   // Returns whether the key is missing, or has the value "auto".
   bool IsAuto(std::string_view key);

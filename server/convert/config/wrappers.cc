@@ -141,7 +141,7 @@ std::vector<ConfigWrapper> MergingWrappers() {
   };
 }
 
-// As transformers has it, and in the format of its own code.
+// The format of transformers, and that of the publisher's own code.
 std::vector<ConfigWrapper> InternVL() {
   return {
       {.model_type = "internvl",

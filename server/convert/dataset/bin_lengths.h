@@ -16,7 +16,7 @@ inline constexpr int64_t kMaxHistogramBytes = 65536;
 struct BinnedLengths {
   v1::Histogram histogram;  // bins ascending by units and then tokens
   int64_t token_width = 1;  // samples whose tokens / token_width agree share a bin; 1 is exact
-  int64_t unit_width = 1;   // the same for units; above 1 only if wide token bins are not enough
+  int64_t unit_width = 1;   // token_width of units; above 1 only if wide token bins are not enough
   int64_t distinct = 0;     // distinct input lengths
   int64_t bytes = 0;        // size when serialised
 

@@ -98,7 +98,7 @@ void CheckMix(const v1::Dataset& from, int i, const FieldPath& path, ViolationSi
   }
 }
 
-// Mixes the parts as their weights or shares say, and notes how many samples each has.
+// Mixes the parts by their weights or shares, and notes the number of samples of each.
 void MixParts(const v1::Dataset& from, std::vector<std::vector<planner::LengthBin>> parts,
               planner::Job* job) {
   const auto count = [](const std::vector<planner::LengthBin>& bins) {

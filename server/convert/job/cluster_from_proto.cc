@@ -165,7 +165,8 @@ void ConvertReserve(const v1::GpuPool& from, const FieldPath& path, bool gpu_val
       CheckReal(sink, path.Child("price_per_gpu_hour"), from.price_per_gpu_hour(), kPrices) + 0.0;
 }
 
-// Says which link of the GPU type the bandwidth belongs to, if that is not obvious.
+// Returns a text that names the link of the GPU type that the bandwidth belongs to, if that is not
+// obvious.
 std::string LinkText(const planner::GpuSpec& gpu) {
   if (gpu.scaleup_pairs_only) {
     return ": PCIe, because " + gpu.name + " has NVLink only between the two cards of a bridge";

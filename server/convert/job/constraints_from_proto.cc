@@ -83,8 +83,8 @@ void CheckExperts(const FieldPath& path, ViolationSink& sink, const planner::Mod
                std::to_string(constraints.expert_parallel.min));
 }
 
-// Converts the degree of the encoder. Refuses degrees that the trainer supports with no other
-// degrees.
+// Converts the degree of the encoder. Refuses a least degree above 1 that the model, the trainer or
+// packing groups exclude.
 void ConvertEncoderData(const v1::Constraints& from, const FieldPath& path, ViolationSink& sink,
                         const Limit& limit, const planner::ModelSpec* model, planner::Job* job) {
   const FieldPath field = path.Child("encoder_data_parallel");
@@ -171,8 +171,8 @@ void HoldToData(const std::string& trainer, const FieldPath& path, ViolationSink
   hold("virtual_stages", &to->virtual_stages);
 }
 
-// Converts the partition method, which is the trainer's where the job asks for nothing else, and
-// restricts a job with another than the exact one to 1F1B without virtual stages.
+// Converts the partition method. Without one, it is planner::DefaultMethod. Restricts a job with a
+// method other than the exact one to 1F1B without virtual stages.
 void ConvertMethod(const v1::Constraints& from, const FieldPath& path, ViolationSink& sink,
                    const planner::Trainer& trainer, planner::Constraints* to) {
   to->partition_method =

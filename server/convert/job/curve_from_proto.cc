@@ -90,7 +90,7 @@ class Converter {
     planner::Job job;
     std::vector<Violation> violations = JobFromProto(one, &job, datasets_, calibrations_);
     bins_ = job.dataset.bins.size();
-    // Whether one node is enough for the constraints says nothing about other sizes.
+    // If one node does not satisfy the constraints, other sizes still may.
     std::erase_if(violations, [](const Violation& v) { return DependsOnSize(v); });
     return violations;
   }

@@ -35,8 +35,8 @@ std::string ConstraintsText(const planner::Constraints& constraints) {
   return text;
 }
 
-// If the degrees take another number of GPUs than the job has whatever is free, says so: "TP 2 x DP
-// 8 = 16 GPUs, but the job has 8".
+// If the degrees need another number of GPUs than the job has, for all values of the free ones,
+// reports it: "TP 2 x DP 8 = 16 GPUs, but the job has 8".
 std::string WrongProduct(const planner::Job& job) {
   const planner::Constraints& constraints = job.constraints;
   const std::pair<const char*, const planner::DegreeRange*> degrees[] = {
@@ -59,7 +59,7 @@ std::string WrongProduct(const planner::Job& job) {
          std::to_string(job.cluster.gpu_count);
 }
 
-// Says which context-parallel degrees there are, if the job asks for some.
+// Lists the possible context-parallel degrees, if the job asks for some.
 std::string ContextHint(const planner::Job& job) {
   if (job.constraints.context_parallel.min <= 1) return "";
   const planner::LanguageModel& model = job.model.language_model;

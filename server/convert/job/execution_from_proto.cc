@@ -52,7 +52,7 @@ void ConvertFigures(const v1::Execution& from, const FieldPath& path, ViolationS
        planner::kNsPerSecond, &to.gather_ns_per_rank);
 }
 
-// Converts which kernels are fused, and the form of weights.
+// Converts the fusion of kernels, and the form of weights.
 void ConvertFusionsAndWeights(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
                               planner::Execution& to) {
   using planner::Fusion;

@@ -1,4 +1,4 @@
-// Converts how the trainer runs the model, both ways.
+// Converts the trainer's execution settings, both ways.
 #ifndef EVENKEEL_SERVER_CONVERT_JOB_EXECUTION_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_JOB_EXECUTION_FROM_PROTO_H_
 

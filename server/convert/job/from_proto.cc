@@ -55,7 +55,7 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   }
   const planner::ModelSpec* model = model_valid ? &job->model : nullptr;
   DatasetFromProto(from, path, sink, model, datasets, job);
-  // Whether constraints can be satisfied depends on the offer. If there are several,
+  // Constraints may be satisfied by one offer and not by another. If there are several,
   // OffersFromProto checks each.
   const bool cluster_valid = ClusterFromProto(from.cluster(), path.Child("cluster"), sink, job);
   TrainingFromProto(from.training(), path.Child("training"), sink, model, job);
@@ -76,7 +76,7 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   LaunchFromProto(from, path, sink, job);
 }
 
-// Times of layers are measured in 16 bits, and say nothing about products in fewer.
+// Times of layers are measured in 16 bits, and do not apply to products in fewer.
 void Calibrate(const CalibrationSource& calibrations, planner::Job* job) {
   if (!calibrations) return;
   job->calibration = calibrations(*job);

@@ -17,22 +17,21 @@ class PlanJobRequest;
 
 namespace evenkeel::server {
 
-// Returns what was measured for the job's model on its GPU type. The `calibration` of the job
-// itself is empty.
+// Returns the measurements for the job's model on its GPU type. The `calibration` of the job itself
+// is empty.
 using CalibrationSource = std::function<planner::Calibration(const planner::Job&)>;
 
-// Fills `*job`, or returns everything that is wrong with the request, with paths relative to the
-// request, in field order, at most `max_violations` of them (the last one then gives the number of
-// the others). After violations `*job` must not be used.
+// Fills `*job`, or returns all faults of the request, with paths relative to the request, in field
+// order, at most `max_violations` of them (the last one then gives the number of the others). After
+// violations `*job` must not be used.
 //
 // The job is normalised: requests with the same meaning give the same job. Names are those of the
 // catalogue, defaults are filled in, bins are merged and sorted. Only `figures` distinguish a value
-// that was given from an equal one that was assumed.
-// With several offers the job is that of the first one, and the others are checked except for
-// constraints: see OffersFromProto.
-// `datasets` resolves a dataset_ref, and the job is that of the same histogram given inline; an
-// unknown reference is a violation. If `datasets` is empty there are no datasets. `calibrations`
-// returns what was measured; if it is empty nothing was.
+// that was given from an equal one that was assumed. With several offers the job is that of the
+// first one, and the others are checked except for constraints: see OffersFromProto. `datasets`
+// resolves a dataset_ref, and the job is that of the same histogram given inline; an unknown
+// reference is a violation. If `datasets` is empty there are no datasets. `calibrations` returns
+// measurements; if it is empty, there are none.
 std::vector<Violation> JobFromProto(const v1::PlanJobRequest& request, planner::Job* job,
                                     const DatasetSource& datasets = {},
                                     const CalibrationSource& calibrations = {});
@@ -47,7 +46,7 @@ struct EvaluationJob {
   bool last_group = false;     // predicts steps of the plan's last packing group alone
 };
 
-// Does the same for EvaluatePlan.
+// Fills `*evaluation` as JobFromProto fills its job, for EvaluatePlan.
 std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& request,
                                            EvaluationJob* evaluation,
                                            const DatasetSource& datasets = {},

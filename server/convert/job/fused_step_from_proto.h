@@ -1,4 +1,4 @@
-// Training.fused_step, and what it excludes.
+// Training.fused_step, and the settings that it excludes.
 #ifndef EVENKEEL_SERVER_CONVERT_JOB_FUSED_STEP_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_JOB_FUSED_STEP_FROM_PROTO_H_
 
@@ -11,8 +11,8 @@ class Job;
 
 namespace evenkeel::server {
 
-// Converts the field and refuses what it excludes. REQUIRES: training, offload and constraints are
-// converted.
+// Converts the field and refuses the settings that it excludes. REQUIRES: training, offload and
+// constraints are converted.
 void FusedStepFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
                         planner::Job* job);
 

@@ -18,7 +18,7 @@ namespace evenkeel::server {
 bool GpuFromProto(const v1::GpuPool& from, const FieldPath& path, ViolationSink& sink,
                   planner::GpuSpec* gpu, planner::FigureBasis* peak);
 
-// The same for a GPU type that is given in full at `path`.
+// Fills in a GPU type that is given in full at `path`. Returns false after violations.
 bool DescribedGpuFromProto(const v1::Gpu& from, const FieldPath& path, ViolationSink& sink,
                            planner::GpuSpec* gpu);
 

@@ -1,4 +1,4 @@
-// The trainers that a job asks for launch settings of.
+// The trainers for which a job asks for launch settings.
 #ifndef EVENKEEL_SERVER_CONVERT_JOB_LAUNCH_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_JOB_LAUNCH_FROM_PROTO_H_
 

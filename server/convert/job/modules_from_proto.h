@@ -13,12 +13,12 @@ class Job;
 
 namespace evenkeel::server {
 
-// Converts what Training.offload says of modules, of a job with constraints.
+// Converts the fields of Training.offload about modules. REQUIRES: constraints are converted.
 void ModulesFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
                       planner::Job* job);
 
-// Sets what layers recompute, in a job with given modules, to what the caller's plan recomputes.
-// This must be the same in all layers of a kind.
+// In a job with given modules, sets the recompute of layers to that of the caller's plan. The plan
+// must recompute the same parts in all layers of a kind.
 void HoldModules(const planner::PlanSpec& plan, const FieldPath& path, ViolationSink& sink,
                  planner::Job* job);
 

@@ -28,8 +28,8 @@ void RequireMultiple(int64_t value, int64_t part, const std::string& of, const F
   }
 }
 
-// Converts the GPUs of a unit. `part` is what it consists of, named by `of`. `unit` has what holds
-// if nothing is said.
+// Converts the GPUs of a unit, which consists of parts of `part` GPUs, named by `of`. `unit` has
+// the defaults.
 void ConvertUnit(const v1::NetworkTier& from, const FieldPath& path, int64_t part,
                  const std::string& of, ViolationSink& sink, planner::NetworkUnit* unit) {
   const int64_t before = sink.count();
@@ -60,7 +60,7 @@ void ConvertRate(const v1::NetworkTier& from, const FieldPath& path, const char*
   *rate = CheckReal(sink, own, from.bytes_per_second(), kTierRates);
 }
 
-// Refuses what the place of the tier leaves no meaning.
+// Refuses fields that have no meaning at the place of the tier.
 void CheckPlace(const v1::GpuPool& pool, int tier, const FieldPath& path, ViolationSink& sink) {
   const v1::NetworkTier& from = pool.network_tiers(tier);
   CheckText(sink, path.Child("name"), from.name(), kTierNameBytes);

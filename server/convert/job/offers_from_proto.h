@@ -30,8 +30,7 @@ struct OfferJobs {
   const planner::Job& first() const { return offers.front().job; }
 };
 
-// Does what JobFromProto does, for all offers. If there is one offer, the job is exactly that of
-// JobFromProto.
+// Does JobFromProto for all offers. If there is one offer, the job is exactly that of JobFromProto.
 std::vector<Violation> OffersFromProto(const v1::PlanJobRequest& request, OfferJobs* offers,
                                        const DatasetSource& datasets = {},
                                        const CalibrationSource& calibrations = {});

@@ -1,4 +1,4 @@
-// What is kept in host memory.
+// The offload of a job to host memory.
 #ifndef EVENKEEL_SERVER_CONVERT_JOB_OFFLOAD_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_JOB_OFFLOAD_FROM_PROTO_H_
 
@@ -18,11 +18,11 @@ namespace evenkeel::server {
 void OffloadFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
                       planner::Job* job);
 
-// Converts what Training.offload says of activations, of a job with constraints.
+// Converts the fields of Training.offload about activations. REQUIRES: constraints are converted.
 void ActivationsFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
                           planner::Job* job);
 
-// Sets what the job leaves to the planner to what the plan's own report says that it offloads.
+// Sets the choices of offload that the job leaves to the planner to those in the plan's report.
 // REQUIRES: both have an offload.
 void TakeOffloadOf(const v1::Plan& plan, v1::Job* job);
 
@@ -34,7 +34,7 @@ void CheckShareGiven(const planner::Job& job, const FieldPath& path, ViolationSi
 void CheckOffloadOf(const planner::PlanSpec& plan, const planner::Job& job, const FieldPath& path,
                     ViolationSink& sink);
 
-// Writes what the job says about its offload and about the host.
+// Writes the job's settings of its offload and of the host.
 void OffloadToProto(const planner::Job& job, v1::PlanSubject* out);
 
 }  // namespace evenkeel::server

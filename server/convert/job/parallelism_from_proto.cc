@@ -15,7 +15,7 @@
 namespace evenkeel::server {
 namespace {
 
-// Returns what GPUs of tensor-parallel groups share, for a person.
+// Returns the name of the unit that the GPUs of a tensor-parallel group share, for a person.
 std::string FastUnit(const planner::Cluster& cluster) {
   return planner::DomainGpus(cluster) > cluster.gpus_per_node ? cluster.domain.name : "node";
 }
@@ -59,7 +59,7 @@ planner::Parallelism ConvertDegrees(const v1::Parallelism& from, const FieldPath
   return to;
 }
 
-// Returns what the context-parallel degree must be, if it is not.
+// Returns the condition that the context-parallel degree breaks, or "" if there is none.
 std::string ContextFaultText(const planner::Parallelism& p, const planner::Job& job) {
   const planner::LanguageModel& llm = job.model.language_model;
   const auto divide = [&](const std::string& heads) {

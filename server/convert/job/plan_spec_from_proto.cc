@@ -20,7 +20,7 @@ constexpr IntRange kLayerCounts = {1, 65536};
 constexpr int64_t kMaxPieces = 1024;  // limit on stages x virtual stages
 constexpr int kMaxGroupsPerStage = 1024;
 
-// Returns what the layers of one group recompute.
+// Returns the recompute of the layers of one group.
 std::vector<planner::RecomputedLayers> ConvertRecomputed(const v1::LayerGroup& from,
                                                          const FieldPath& path,
                                                          ViolationSink& sink) {
@@ -236,8 +236,8 @@ PlanSpec PlanSpecFromProto(const v1::Plan& from, const FieldPath& path, const pl
 
 namespace {
 
-// Checks that a plan for padded micro-batches says nothing else of them. A plan that was made for
-// them has its largest one as caps.
+// Checks that the plan agrees with the job about padded micro-batches. The caps of a plan with
+// padded_batches are its largest micro-batch, so they are not refused.
 void CheckPaddedRule(const v1::Plan& plan, const FieldPath& path, ViolationSink& sink,
                      const planner::Training& training) {
   const int64_t samples = plan.padded_batches().micro_batch_samples();

@@ -1,4 +1,4 @@
-// How much there is to search, and the limit on it.
+// The size of a search, and the limit on it.
 #ifndef EVENKEEL_SERVER_CONVERT_JOB_SEARCH_SIZE_H_
 #define EVENKEEL_SERVER_CONVERT_JOB_SEARCH_SIZE_H_
 
@@ -12,7 +12,7 @@ namespace evenkeel::server {
 // The size of a search, before any bound or limit.
 struct SearchSize {
   int64_t degrees = 0;   // number of Parallelisms, each with one number of virtual stages
-  int64_t chunked = 0;   // the same with each number of virtual stages
+  int64_t chunked = 0;   // number of Parallelisms with each number of virtual stages
   int64_t segments = 0;  // segments of the chain of layers, over the stages of all degrees
   int64_t layers = 0;    // transformer layers
 };

@@ -71,7 +71,7 @@ void ConvertPrecision(const v1::Training& from, const FieldPath& path, Violation
                       const planner::GpuSpec& gpu, planner::Training* training) {
   const FieldPath field = path.Child("precision");
   if (!CheckEnum(sink, field, from.precision(), v1::Precision_IsValid, PrecisionsOf(gpu))) return;
-  // Unset and float16 cost what bfloat16 does, except for gradients (AccumulatesInFp32).
+  // Unset and float16 cost as much as bfloat16, except for gradients (AccumulatesInFp32).
   for (const auto& [precision, name] : kPrecisions) {
     if (from.precision() == name) training->precision = precision;
   }
@@ -202,7 +202,7 @@ void CheckFrozenFormat(const v1::Training& from, const FieldPath& path, Violatio
                                     "the bandwidth of the memory"});
 }
 
-// Converts what is sharded.
+// Converts the sharding.
 void ConvertSharding(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
                      planner::Training* training) {
   const FieldPath field = path.Child("zero_stage");
@@ -220,7 +220,7 @@ void ConvertSharding(const v1::Training& from, const FieldPath& path, ViolationS
     sink.Add(group, "must be unset: with ZERO_STAGE_0 nothing is sharded");
 }
 
-// Refuses what only packs have.
+// Refuses fields that only packs have.
 void CheckNoPacks(const v1::Training& from, const FieldPath& path, ViolationSink& sink) {
   const std::pair<const char*, bool> fields[] = {
       {"unit_cap", from.unit_cap() != 0},
@@ -263,7 +263,7 @@ void ConvertPadding(const v1::Training& from, const FieldPath& path, ViolationSi
   training.micro_batch_samples =
       CheckInt(sink, field, from.micro_batch_samples(), kMicroBatchSamples);
   training.pad_to_tokens = tokens;
-  // What is out of range was refused, and must not be computed with below.
+  // Values out of range were refused, and must not be computed with below.
   training.pad_to_multiple = std::clamp(multiple, kPadMultiples.min, kPadMultiples.max);
   training.group_by_length = from.group_by_length();
   if (from.group_by_length() && tokens > 0)
@@ -305,7 +305,7 @@ std::string DispatchersOf(const planner::Trainer& trainer, const planner::GpuSpe
   return names + "EXPERT_DISPATCHER_LEAST_TIME";
 }
 
-// Checks how experts' rows are exchanged, and what that overlaps with.
+// Checks the exchange of experts' rows, and the work that it overlaps with.
 void CheckDispatcher(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
                      const planner::ModelSpec* model, const planner::Job& job) {
   using planner::Dispatcher;
@@ -353,7 +353,7 @@ void CheckNoExperts(const v1::Execution& from, const FieldPath& path, ViolationS
     if (set) sink.Add(path.Child(field), "must be unset: the model has no experts");
 }
 
-// Checks which layers stay in 16 bits.
+// Checks the layers that stay in 16 bits.
 void CheckLayersIn16Bit(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
                         const planner::ModelSpec* model, const planner::Training& training) {
   const planner::Execution& e = training.execution;

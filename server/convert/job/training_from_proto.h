@@ -1,4 +1,4 @@
-// Converts how training runs.
+// Converts the settings of training.
 #ifndef EVENKEEL_SERVER_CONVERT_JOB_TRAINING_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_JOB_TRAINING_FROM_PROTO_H_
 

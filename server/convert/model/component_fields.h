@@ -1,5 +1,5 @@
-// What the components of a model have in common: fields that override a catalogue entry, and how
-// they train.
+// Code that the components of a model share: fields that override a catalogue entry, and train
+// settings.
 #ifndef EVENKEEL_SERVER_CONVERT_MODEL_COMPONENT_FIELDS_H_
 #define EVENKEEL_SERVER_CONVERT_MODEL_COMPONENT_FIELDS_H_
 

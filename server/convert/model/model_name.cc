@@ -55,8 +55,8 @@ constexpr std::pair<std::string_view, std::string_view> kTrainedFrom[] = {
     {"yi-1.5-34b", "yi-34b"},
     {"zephyr-7b-beta", "mistral-7b"}};
 
-// Returns the name in lower case, without what tells tuned weights from base ones: such models have
-// the same shapes. "Qwen/Qwen3-30B-A3B-Instruct-2507" gives "qwen/qwen3-30b-a3b".
+// Returns the name in lower case, without the suffixes of tuned weights: they have the shapes of
+// the base model. "Qwen/Qwen3-30B-A3B-Instruct-2507" gives "qwen/qwen3-30b-a3b".
 std::string WithoutVariant(std::string_view name) {
   constexpr std::string_view kVariants[] = {"instruct", "chat", "it",  "base", "pt",
                                             "thinking", "hf",   "exp", "bf16", "fp16"};
@@ -77,7 +77,7 @@ std::string_view Repository(std::string_view name) {
   return name.substr(name.rfind('/') + 1);  // npos + 1 is 0
 }
 
-// Returns the name of the model whose names hold one that `is_same` accepts, or nothing.
+// Returns the name of the model with a name that `is_same` accepts, or nothing.
 template <typename Predicate>
 std::string NameOfFirst(const Predicate& is_same) {
   const auto among = [&](const auto& entries) {

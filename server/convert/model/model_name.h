@@ -29,7 +29,7 @@ bool IsCatalogModelName(std::string_view name);
 const planner::EncoderEntry* EncoderByName(std::string_view name, const FieldPath& field,
                                            ViolationSink& sink);
 
-// A language model of the catalogue, or one that is published by itself.
+// A language model of the catalogue, or one with a published config.json.
 struct NamedLanguageModel {
   const planner::LanguageModel* spec;  // lives as long as the process
   std::string source;

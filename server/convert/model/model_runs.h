@@ -28,7 +28,7 @@ class ModelRuns {
 
   int64_t left() const;          // returns the number of layers not handed out yet
   std::string LeftText() const;  // returns "12 encoder, then 48 dense layers", or "none"
-  std::string Text() const;      // the same for the whole model
+  std::string Text() const;      // LeftText() of the whole model
 
  private:
   static std::string TextOf(const std::vector<Run>& runs);

@@ -14,12 +14,11 @@ class StepOutcome;
 namespace evenkeel::server {
 
 // Returns why the step cannot be compared with the plan: its model, GPU type or number of stages
-// differs from what `profile` and `outcome` say, or it does not fit. Returns "" if it can be
-// compared.
+// differs from `profile` and `outcome`, or it does not fit. Returns "" if it can be compared.
 std::string PlanDiffers(const v1::Plan& plan, const planner::MeasuredProfile& profile,
                         const v1::StepOutcome& outcome);
 
-// Copies what the plan predicted, without the correction by earlier steps. REQUIRES: PlanDiffers
+// Copies the plan's predictions, without the correction by earlier steps. REQUIRES: PlanDiffers
 // returned "".
 void TakePlan(const v1::Plan& plan, const v1::StepOutcome& outcome, planner::StepMeasurement* step);
 

@@ -18,7 +18,7 @@ class Profile;
 
 namespace evenkeel::server {
 
-// What a request says besides its measurements.
+// The parts of a request other than its measurements.
 struct ProfileTexts {
   // True if the catalogue has the model and GPU type. If false, the profile has only their names
   // and can only be listed.
@@ -29,7 +29,7 @@ struct ProfileTexts {
   // The v1::Model and v1::Gpu that the request described; empty where it named them.
   planner::SharedValue<std::string> described_model;
   planner::SharedValue<std::string> described_gpu;
-  planner::CompactId digest;  // digest of the request, so that the same one is not recorded twice
+  planner::CompactId digest;  // digest of the request, so that no request is recorded twice
 };
 
 // A profile, and the software that it was measured with.
@@ -44,7 +44,7 @@ std::string ModelVersion();
 bool MeasuredModelByName(std::string_view name, const FieldPath& field, ViolationSink& sink,
                          planner::MeasuredProfile* profile);
 
-// Read what a request describes in full. Return false after violations.
+// Read models and GPU types that a request describes in full. Return false after violations.
 bool MeasuredModelFromProto(const v1::Model& from, const FieldPath& field, ViolationSink& sink,
                             ProfileFacts* facts);
 bool MeasuredGpuFromProto(const v1::Gpu& from, const FieldPath& field, ViolationSink& sink,

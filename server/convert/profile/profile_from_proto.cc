@@ -130,7 +130,7 @@ class ProfileReader {
     }
   }
 
-  // What is described in full has no layers that others know by name.
+  // Layers of a model that is described in full have no names that others know.
   void CheckAlone(const v1::RecordProfileRequest& request, const char* field, bool named,
                   const char* name) {
     if (named) {
@@ -324,7 +324,7 @@ class ProfileReader {
   bool known_model_ = false;
 };
 
-// Returns a digest of what was measured. Options of the call are left out.
+// Returns a digest of the measurements. Options of the call are left out.
 std::string DigestOf(v1::RecordProfileRequest request) {
   request.clear_dry_run();
   request.clear_max_violations();

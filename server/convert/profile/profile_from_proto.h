@@ -46,7 +46,7 @@ struct ProfileUpload {
   std::vector<ComparedStep> compared;
 };
 
-// Fills `*upload`, or returns everything that is wrong with the request.
+// Fills `*upload`, or returns all faults of the request.
 std::vector<Violation> ProfileFromProto(const v1::RecordProfileRequest& request,
                                         const PlanSource& plans, ProfileUpload* upload);
 

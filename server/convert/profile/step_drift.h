@@ -14,7 +14,8 @@ class StepOutcome;
 
 namespace evenkeel::server {
 
-// Ratios that differ by less belong together, and a step within it is as predicted.
+// Ratios that differ by less than this belong together. A step within this share of its prediction
+// is as predicted.
 inline constexpr double kDriftTolerance = 0.05;
 // A rank is slow if its forward passes take longer than this times those of its stage.
 inline constexpr double kSlowRank = 1.1;

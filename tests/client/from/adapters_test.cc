@@ -144,7 +144,7 @@ TEST(AdaptersTest, WhatAsksForAdaptersIsNotReadAsFullTraining) {
                         "another --from"),
               std::string::npos)
         << setting;
-  // FastChat's train_lora.py adds them whatever q_lora is.
+  // FastChat's train_lora.py adds them for both values of q_lora.
   for (const char* const setting : {"\"q_lora\": false, \"lora_r\": 8", "\"q_lora\": false"})
     EXPECT_NE(RefusalOf({ArgumentsWith(std::string(", ") + setting)})
                   .find("without use_peft: if the program adds adapters, give PEFT's"),
@@ -163,7 +163,7 @@ TEST(AdaptersTest, WhatAsksForAdaptersIsNotReadAsFullTraining) {
             std::string::npos);
 }
 
-// What LLaVA's and FastChat's programs add, the adapter's file says.
+// The adapter's file has the settings that LLaVA's and FastChat's programs add.
 TEST(AdaptersTest, TheFileSaysWhatTheProgramAdds) {
   const std::string adapter = AdapterWith(", \"target_modules\": \"all-linear\"");
   const auto lora = [&](const std::string& more) {
@@ -194,7 +194,7 @@ UserRun EncoderRun(const std::vector<std::string>& texts, JobFlags flags = {}) {
   return run;
 }
 
-// Returns what a run with encoders has frozen: language model, encoders.
+// Returns the frozen parts of a run with encoders: language model, encoders.
 std::vector<v1::TrainMode> FrozenBy(const std::string& more, const JobFlags& flags = {}) {
   const UserRun run = EncoderRun({ArgumentsWith(", " + more)}, flags);
   return {run.job.model().language_model_train_mode(), run.job.model().encoder_train_mode()};
@@ -218,7 +218,7 @@ TEST(ComponentsTest, ProgramsSayWhatIsFrozen) {
   EXPECT_EQ(FrozenBy("\"vision_tower\": \"clip\"", flags), (Modes{kFrozen, kFull})) << "flags win";
 }
 
-// What InternVL calls the backbone is the encoder, and the language model in LLaVA's program.
+// InternVL's "backbone" is the encoder. In LLaVA's program, it is the language model.
 TEST(ComponentsTest, TheBackboneIsThatOfTheProgram) {
   constexpr v1::TrainMode kFull = v1::TRAIN_MODE_UNSPECIFIED, kFrozen = v1::TRAIN_MODE_FROZEN;
   using Modes = std::vector<v1::TrainMode>;

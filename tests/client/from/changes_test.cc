@@ -1,4 +1,5 @@
-// Tests which changes of a run are evaluated, and what the answer tells people to write.
+// Tests the changes of a run that are evaluated, and the settings that the answer tells people to
+// write.
 #include "client/cli/from/advise/changes.h"
 #include "client/cli/from/advise/evaluate_run.h"
 #include "client/cli/from/run/run_of.h"
@@ -167,7 +168,8 @@ TEST(ChangesTest, TorchtitansStagesAreCutAsItCutsThem) {
   EXPECT_EQ(more.run.degrees.virtual_stages(), 2);
 }
 
-// Returns what to write for a change of a Megatron-LM script that has these arguments too.
+// Returns the arguments to write for a change of a Megatron-LM script that already has these
+// arguments.
 std::string MegatronArgument(const std::string& more, const std::string& change) {
   const std::string script =
       "python pretrain_gpt.py --num-layers 32 --hidden-size 512 --num-attention-heads 8 "
@@ -356,7 +358,7 @@ TEST(ChangesTest, TorchtitansPipelineHasMicroBatchesOfItsOwn) {
             "parallelism.pipeline_parallel_microbatch_size = 2");
 }
 
-// Returns what to write for changes that keep something in host memory, by their texts.
+// Returns the settings to write for changes that offload to host memory, by their texts.
 std::map<std::string, std::string> OffloadAdvice(const std::string& text, const std::string& file,
                                                  bool fits = false) {
   JobFlags flags;

@@ -192,7 +192,7 @@ TEST(HuggingFaceDataTest, WithoutDataEverySampleIsTheLongest) {
   EXPECT_EQ(run.seq_length, 2048);
   EXPECT_TRUE(Assumes(run, "each of exactly 2048 tokens, which no sample exceeds"));
   EXPECT_NE(RefusalOf({ArgumentsWith("")}, flags).find("--token-cap"), std::string::npos);
-  // Blocks are cut from one text, whatever its samples are.
+  // Blocks are cut from one text, independently of its samples.
   EXPECT_EQ(TrainerRun({ArgumentsWith(", \"block_size\": 1024")}, flags).seq_length, 1024);
   EXPECT_NE(RefusalOf({ArgumentsWith(", \"block_size\": 1024")}, FlagsWithLengths()).find("block"),
             std::string::npos);

@@ -117,7 +117,7 @@ TEST(HuggingFaceTest, AdamThatIsNotFusedHoldsSquareRoots) {
   EXPECT_EQ(bytes(", \"optim\": \"adamw_torch\", \"fsdp\": \"shard_grad_op\""), 4);
 }
 
-// What DeepSpeed's object leaves to the arguments ("auto") is theirs.
+// Values that DeepSpeed's object leaves to the arguments ("auto") come from the arguments.
 TEST(HuggingFaceTest, DeepSpeedIsAnObjectOrAFile) {
   const std::string engine =
       "{\"zero_optimization\": {\"stage\": 3, \"offload_optimizer\": {\"device\": \"cpu\"}}, "
@@ -219,7 +219,7 @@ TEST(HuggingFaceTest, KeysThatAreNotKnownAreNamed) {
   EXPECT_EQ(config.unknown[0].key, "new_thing");
   ASSERT_EQ(config.not_predicted.size(), 1u);
   EXPECT_EQ(config.irrelevant, 1);
-  // What no table names is not passed over, whatever section it is in.
+  // A key that no table names is not passed over, in any section.
   const UserConfig sections = ReadConfigText(
       ArgumentsWith(", \"fsdp_config\": {\"new\": 1, \"min_num_params\": 0}, "
                     "\"model_init_kwargs\": {\"new\": 1, \"use_cache\": false}, "
@@ -271,7 +271,7 @@ TEST(HuggingFaceTest, TwoFilesOfOneKindAreRefused) {
             std::string::npos);
   EXPECT_NE(RefusalOf({ArgumentsWith(""), adapter, adapter}).find("has the adapters"),
             std::string::npos);
-  // The arguments say which model is loaded, in whatever order the files come.
+  // The arguments name the loaded model, in any order of the files.
   const std::string named = ArgumentsWith(", \"model_name_or_path\": \"qwen2.5-7b\"");
   for (const bool first : {true, false}) {
     UserConfig config = ReadConfigText(first ? named : adapter, "a.json");

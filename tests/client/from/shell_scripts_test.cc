@@ -1,4 +1,4 @@
-// Tests scripts in scripts, defaults of variables, and what a script leaves open.
+// Tests scripts in scripts, defaults of variables, and settings that a script leaves open.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ std::vector<std::string> Commands(const std::string& text) {
   return commands;
 }
 
-// Returns what a script gives as the tensor-parallel degree, on 64 GPUs.
+// Returns the tensor-parallel degree of a script on 64 GPUs.
 int32_t TensorOf(const std::string& script) {
   JobFlags flags;
   flags.gpu = "h100-sxm-80gb";
@@ -68,7 +68,7 @@ TEST(ShellScriptsTest, ScriptsInArgumentsAreRead) {
   EXPECT_EQ(Commands("cat <<EOF\nhello\nEOF\n"), (std::vector<std::string>{"cat"}));
 }
 
-// Returns nodes x GPUs of each that a script is for, or what refuses it.
+// Returns the nodes and the GPUs of each that a script is for, or the reason of its refusal.
 std::string GpusOf(const std::string& script) {
   JobFlags flags;
   flags.gpu = "h100-sxm-80gb";
@@ -176,7 +176,7 @@ TEST(ShellScriptsTest, BranchesThatTheScriptDecidesAreFollowed) {
   for (const char* script : {"case $X in 1) A=1;; *) A=2;; esac\n", "for x in a b; do A=$x; done\n",
                              "while [ 1 = 1 ]; do A=1; done\n"})
     EXPECT_TRUE(ReadShell(script, "s").branches) << script;
-  // What is not known counts as run, the last one last.
+  // If a condition is not known, all branches count as run, the last one last.
   for (const char* test : {"[ -f x ]", "[ \"$1\" = 1 ]", "[ 1 = 1 ] && grep x y", "[[ x =~ $Y ]]",
                            "[[ aaaa =~ (a+)+b ]]", "[[ aa == *a*a*a*a*b ]]", "grep x y"}) {
     const std::string script = std::string("if ") + test + "; then A=1; else A=2; fi\nrun $A\n";

@@ -97,7 +97,7 @@ TEST_F(TrainerScriptTest, GpusOfOneNodeMayBeListed) {
         << nodes;
 }
 
-// A script of Megatron-LM stays one, whatever its program's other options are.
+// A script of Megatron-LM stays one with any other options of its program.
 TEST_F(TrainerScriptTest, OtherProgramsAreOtherTrainers) {
   EXPECT_EQ(
       Read("torchrun pretrain.py --tensor-model-parallel-size 2 --micro-batch-size 1 --config "

@@ -83,7 +83,7 @@ TEST(TrlCommandTest, OtherMethodsAreRefused) {
   }
 }
 
-// Programs of TRL have its defaults, by whatever launcher they run.
+// Programs of TRL have its defaults under every launcher.
 TEST(TrlCommandTest, ProgramsAreKnownByTheirNames) {
   const TrainerFolder folder;
   const std::string arguments = " --model_name_or_path x --output_dir o --num_train_epochs 1\n";

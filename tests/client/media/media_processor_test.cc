@@ -119,7 +119,7 @@ TEST_F(MediaProcessorTest, CountsTheImagesOfRecords) {
     EXPECT_THROW(ReadLengthFiles({folder_.Write("bad.jsonl", bad)}, &qwen), CommandError) << bad;
 }
 
-// What transformers' own processors answered, for images, videos and recordings.
+// The answers of transformers' own processors, for images, videos and recordings.
 TEST_F(MediaProcessorTest, AnswersAsTransformers) {
   const nlohmann::json cases = nlohmann::json::parse(
       std::ifstream(EVENKEEL_SOURCE_DIR "/tests/client/media/media_vectors.json"));
@@ -206,7 +206,7 @@ TEST_F(MediaProcessorTest, RefusesMarksThatItDoesNotKnow) {
   EXPECT_THROW(MediaProcessor(folder_.Path("video_preprocessor_config.json")), CommandError);
 }
 
-// Records of other tools may have such keys: what is not asked for is not read.
+// Records of other tools may have such keys. They are not read unless a processor is given.
 TEST_F(MediaProcessorTest, IgnoresMediaBesideTokensWithoutAProcessor) {
   const std::string lines =
       folder_.Write("lengths.jsonl", R"({"llm_tokens":9,"images":["a.jpg"],"videos":7})");

@@ -445,7 +445,7 @@ TEST(CatalogTest, SuggestsEveryVariantOfAnAmbiguousGpu) {
                                                               "a100-pcie-40gb", "a100-pcie-80gb"}));
 }
 
-// What people mean by a name without a board.
+// The board that people mean by a name without one.
 TEST(CatalogTest, ShortNamesAreTheSxmBoards) {
   EXPECT_EQ(FindGpu("A100"), FindGpu("a100-sxm-80gb"));
   EXPECT_EQ(FindGpu("h100"), FindGpu("h100-sxm-80gb"));

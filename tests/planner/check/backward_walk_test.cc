@@ -10,7 +10,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// A token embedding, two dense layers, of which the first recomputes, and a head.
+// A token embedding, two dense layers and a head. The first dense layer recomputes.
 LayerProfile FourLayers(int64_t logits) {
   LayerProfile profile{.buffer_bytes = 2};
   LayerCost embedding{.kind = LayerKind::kTokenEmbedding};
@@ -83,7 +83,7 @@ TEST(BackwardWalkTest, IsWhatTheModelAllocates) {
   }
 }
 
-// FourLayers, of which the third has experts, after an encoder's layer and its projector.
+// FourLayers after an encoder's layer and its projector. The third of them has experts.
 LayerProfile UnequalLayers(int64_t logits) {
   LayerProfile profile = FourLayers(logits);
   LayerCost moe{.kind = LayerKind::kMoe};

@@ -1,4 +1,4 @@
-// Decoders whose layers attend to what an encoder gives, conformers, and projectors of steps.
+// Decoders whose layers attend to the output of an encoder, conformers, and projectors of steps.
 #include <gtest/gtest.h>
 
 #include "planner/cost/layer_profile.h"

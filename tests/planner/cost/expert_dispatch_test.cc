@@ -1,4 +1,4 @@
-// What exchanging rows between experts' ranks costs by dispatcher, against measured kernels, and
+// The time of exchanging rows between experts' ranks by dispatcher, against measured kernels, and
 // which dispatcher a plan takes.
 #include "planner/cost/expert_dispatch.h"
 

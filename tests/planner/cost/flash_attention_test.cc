@@ -71,7 +71,7 @@ FlashRatios RatiosOn(const char* gpu, const MeasuredAttention& row) {
       .Flash({.kernel = row.kernel, .head_size = row.head_size, .causal = row.causal});
 }
 
-// With four heads a forward pass leaves processors idle, of which the backward pass uses more.
+// With four heads a forward pass leaves processors idle. The backward pass uses more of them.
 TEST(FlashAttentionTest, BackwardPassesAreAsLongAsMeasured) {
   const KernelTime kernels(FindGpu("h100-sxm-80gb")->spec);
   double sum = 0;

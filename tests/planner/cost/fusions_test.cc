@@ -43,7 +43,7 @@ double PerParameter(int64_t bytes, const LayerCost& layer) {
   return static_cast<double>(bytes) / static_cast<double>(layer.parameters);
 }
 
-// Returns what a layer without recompute holds of the pack, in bytes per token.
+// Returns the bytes per token that a layer without recompute holds of the pack.
 double KeptPerToken(const LayerCost& layer) {
   return static_cast<double>(layer.modes.front().kept_bytes) / kTokens;
 }

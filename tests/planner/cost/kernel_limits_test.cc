@@ -1,4 +1,4 @@
-// Fast kernels that take only some shapes: what other shapes cost.
+// Fast kernels that take only some shapes: the time of other shapes.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -200,7 +200,7 @@ TEST(MadeGradientsTest, TheWholeBackwardPassFits) {
       EXPECT_GE(allocated, walked) << run;
       // A second micro-batch needs no less.
       EXPECT_LE(allocated, most) << run;
-      // What the model adds: the embedding's part, and that the layer in work is whole.
+      // The model's additions: the embedding's part, and the whole layer in work.
       const StageBytes memory = MemoryOf(made, CountsOf(made), modes, 1);
       (memory.end_bytes > 0 ? at_end : at_loss) += 1;
       int64_t slack = 0;

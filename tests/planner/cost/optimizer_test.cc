@@ -1,4 +1,4 @@
-// What optimizers hold and move, and what orthogonalising whole matrices costs.
+// The bytes that optimizers hold and move, and the time of orthogonalising whole matrices.
 #include "planner/trainer/optimizer.h"
 
 #include <gtest/gtest.h>

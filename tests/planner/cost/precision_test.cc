@@ -1,4 +1,4 @@
-// What a precision recipe changes in the time, memory and traffic of layers, and in plans.
+// The effect of a precision recipe on the time, memory and traffic of layers, and on plans.
 #include "planner/trainer/precision.h"
 
 #include <gtest/gtest.h>

@@ -233,7 +233,7 @@ TEST(MakeLaunchTest, AnotherTrainerIsPlannedFor) {
       const Launch& launch = Of(plan, home.framework);
       ASSERT_EQ(launch.match, LaunchMatch::kNearest);
       EXPECT_EQ(launch.notes.front().topic, "trainer");
-      // What the job itself sets is kept.
+      // The job's own settings are kept.
       Job other = TrainedBy(job, home.trainer);
       if (slow_kernels) other.training.execution.kernel_rate = 0.5;
       other.launch.frameworks.clear();
@@ -427,7 +427,7 @@ TEST(MakeLaunchTest, XTunerReadsPresetPacksInTheirOrder) {
   EXPECT_TRUE(std::any_of(launch.notes.begin(), launch.notes.end(), images));
 }
 
-// What a layer attends to, and where biases are, as in GPT-OSS.
+// The windows and biases of layers, as in GPT-OSS.
 TEST(MakeLaunchTest, LayersThatTakeTurns) {
   Job job = TextJob("qwen3-30b-a3b", "h100-sxm-80gb", 32);
   job.training.trainer = FindTrainer("megatron-core");

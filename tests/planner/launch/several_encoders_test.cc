@@ -1,4 +1,4 @@
-// What the settings of each trainer say of a model with two encoders.
+// The settings of each trainer for a model with two encoders.
 #include <gtest/gtest.h>
 
 #include <algorithm>

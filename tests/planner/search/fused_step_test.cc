@@ -1,4 +1,5 @@
-// Layers that are updated inside the backward pass: what that frees, costs and excludes.
+// Layers that are updated inside the backward pass: the memory that this frees, its time, and the
+// choices that it excludes.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -32,7 +32,7 @@ TEST(MostHeldTest, InterleavedIsWhatTheOrdersHold) {
   }
 }
 
-// Whatever a pack keeps of each chunk, the fullest of the peaks is the fullest of the order.
+// For all sizes of chunks, the fullest of the peaks is the fullest moment of the order.
 TEST(PeaksHeldTest, TheFullestOfThemIsThatOfTheOrder) {
   const std::vector<std::vector<int64_t>> kept_bytes = {{1, 1, 1}, {5, 1, 0}, {0, 1, 5},
                                                         {0, 3, 0}, {2, 0, 7}, {0, 0, 0}};

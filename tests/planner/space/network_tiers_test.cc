@@ -33,7 +33,7 @@ Cluster InPods(Cluster cluster, int64_t gpus, double oversubscription) {
   return cluster;
 }
 
-// The same GPUs as nodes of a whole domain.
+// Returns the cluster with nodes of a whole domain.
 Cluster AsNodes(Cluster cluster) {
   cluster.gpus_per_node = cluster.gpus_per_full_node = DomainGpus(cluster);
   cluster.domain = {};

@@ -23,7 +23,7 @@ SHARE_OF = .1
 
 
 class Module:
-    """What `watch` needs of a module: its hooks are called as PyTorch does."""
+    """The part of a module that `watch` needs: its hooks are called as PyTorch does."""
     training = True
 
     def __init__(self):

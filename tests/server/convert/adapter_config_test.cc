@@ -299,7 +299,7 @@ TEST(AdapterConfigTest, WidthsIntoTheLanguageModelMustBeItsOwn) {
   EXPECT_THAT(Refusal(pali), HasSubstr("\"projection_dim\" must be the language model's"));
   pali["projection_dim"] = 4096;
   EXPECT_TRUE(ReadConfig(pali));
-  // What transformers takes where the config leaves it out.
+  // The default of transformers for a key that the config leaves out.
   const json qwen = {{"model_type", "qwen2_5_vl"},
                      {"text_config",
                       {{"hidden_size", 2048},

@@ -187,8 +187,8 @@ TEST(EncoderConfigTest, HeadsOfGlm41VHaveNoWidthOfTheirOwn) {
   EXPECT_THAT(Refusal(config), HasSubstr("\"head_dim\" must be 128"));
 }
 
-// What a Kimi K3 has besides a Kimi Linear. No code of transformers' has it: its report states 2.78
-// trillion parameters, and 104 billion active ones.
+// The features of Kimi K3 that Kimi Linear lacks. No code of transformers' has it: its report
+// states 2.78 trillion parameters, and 104 billion active ones.
 TEST(EncoderConfigTest, KimiK3HasItsPublishedParameters) {
   json full = json::array(), delta = json::array();
   for (int layer = 1; layer <= 93; ++layer)

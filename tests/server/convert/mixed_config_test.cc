@@ -217,7 +217,7 @@ TEST(MixedConfigTest, Gemma4ExpertsComeBesideTheMlp) {
   EXPECT_FALSE(model->spec.per_layer);
 }
 
-// As transformers writes what layers have of their own.
+// The format in which transformers writes figures of single layers.
 TEST(MixedConfigTest, FiguresOfSingleLayers) {
   json config = Gemma4Text();
   config["num_kv_shared_layers"] = 0;

@@ -282,7 +282,7 @@ TEST(OffloadTest, ActivationsAreRepeatedAndReported) {
   PlanToProto(JobOf(OffloadRequest("offload { activation_layers: 7 }")), plan, "plan-0", &out);
   EXPECT_EQ(out.subject().offload().activation_layers(), 7);
   EXPECT_EQ(out.subject().offload().optimizer_ratio(), 0);
-  // What the caller asked for, not what the offload adds.
+  // The answer repeats the caller's settings, without those that the offload adds.
   EXPECT_EQ(out.subject().constraints().recompute(), v1::RECOMPUTE_POLICY_ONE_SETTING);
   EXPECT_FALSE(out.subject().constraints().has_pipeline_parallel());
   EXPECT_EQ(out.offload().activation_layers(), 7);

@@ -1,4 +1,4 @@
-// What published config.json files have besides the shape that their records describe: nulls, keys
+// Published config.json files with more than the shape that their records describe: nulls, keys
 // that nothing reads, parts that say things again, models without a head, InternVL's own format.
 #include <gtest/gtest.h>
 
@@ -142,7 +142,7 @@ TEST(PublishedConfigTest, KeysThatChangeNothingAreRead) {
   EXPECT_NE(Refusal(linear).find("\"attn_type_list\" with \"0\""), std::string::npos);
 }
 
-// The same of encoders, and their types as files of GLM-4.1V and 4.5V have them.
+// Further keys in configs of encoders, and the types of encoders in files of GLM-4.1V and 4.5V.
 TEST(PublishedConfigTest, KeysOfEncodersThatChangeNothingAreRead) {
   json qwen = Seeing("qwen2_vl", PublishedConfig("qwen2_vl_text"),
                      {{"depth", 2}, {"embed_dim", 256}, {"num_heads", 4}, {"hidden_size", 512}});
@@ -201,7 +201,7 @@ TEST(PublishedConfigTest, AKeyOfTheWholeMustAgreeWithItsPart) {
   EXPECT_NE(Refusal(config).find("\"num_hidden_layers\""), std::string::npos);
 }
 
-// Classes of configurations forward what the language model's part says, or do not.
+// Some classes of configurations forward the keys of the language model's part, others do not.
 TEST(PublishedConfigTest, TiedByTheWholeOrByItsPart) {
   const json clip = {{"num_hidden_layers", 2}, {"hidden_size", 256}, {"num_attention_heads", 4}};
   const auto tied = [&](json config, const json& whole, const json& part) {
@@ -266,7 +266,7 @@ TEST(PublishedConfigTest, ModelsWithoutAHeadAreRefused) {
   }
 }
 
-// A key may be read after what is at fault.
+// A key may be read after the faulty one.
 TEST(PublishedConfigTest, AFaultIsNoReasonToDoubtOtherKeys) {
   json jamba = PublishedConfig("jamba");
   jamba.update({{"num_experts", "many"}, {"attn_layer_period", 4}, {"attn_layer_offset", 2}});

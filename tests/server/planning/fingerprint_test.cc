@@ -109,7 +109,7 @@ std::vector<NamedChange> ChangesOfTheModel() {
   };
 }
 
-// What only some architectures have.
+// Fields that only some architectures set.
 std::vector<NamedChange> ChangesOfItsLayers() {
   return {
       {"llm.train", [](auto& j) { Llm(j).train = planner::TrainMode::kFrozen; }},
@@ -154,7 +154,7 @@ std::vector<NamedChange> ChangesOfItsLayers() {
   };
 }
 
-// What decoders that attend to an encoder, conformers and others with parts of their own have.
+// Fields of decoders that attend to an encoder, of conformers and of other special architectures.
 std::vector<NamedChange> ChangesOfParts() {
   return {
       {"llm.stream_kind", [](auto& j) { Llm(j).stream_kind = planner::StreamKind::kAltUp; }},

@@ -119,7 +119,7 @@ TEST_F(RedisProfileStoreTest, APartOfAClusterIsNamed) {
   EXPECT_THAT(store->ReadAfter(1, false).error, HasSubstr("CLUSTERDOWN"));
 }
 
-// What was read is counted too, and once however often it is read.
+// Records that were read count too, and only once if they are read several times.
 TEST_F(RedisProfileStoreTest, IsFullAtItsLimit) {
   RedisProcess redis(RedisProcess::Durable());
   const auto bytes = static_cast<int64_t>(EncodeRecord(Record(1)).size());

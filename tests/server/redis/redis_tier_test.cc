@@ -112,7 +112,7 @@ TEST_F(RedisTierTest, AHungRedisCostsTheBudgetAndThenNothing) {
   }));
 }
 
-// Whatever happens to the commands, each look-up is answered exactly once.
+// Each look-up is answered exactly once, for every fate of its command.
 TEST_F(RedisTierTest, ASlowRedisAnswersTooLate) {
   RedisProcess redis;
   ASSERT_TRUE(redis.Do({"SET", "plan", "bytes"}).ok());

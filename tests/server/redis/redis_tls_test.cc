@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 constexpr char kNames[] = "DNS:localhost,IP:127.0.0.1";
 
-// What is said if the end of the connection overtakes the reason.
+// The message if the end of the connection overtakes the reason.
 constexpr char kOvertaken[] = "does it want a certificate, or another one?";
 
 // Returns a port that nobody listens on.

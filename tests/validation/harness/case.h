@@ -50,8 +50,8 @@ struct Case {
   std::string id;
   std::string group;  // rows to rank: one model and GPU count; may be empty
   bool weak = false;  // an input is uncertain
-  // What the run needs and the planner does not know, such as a dispatcher. Empty if there is
-  // nothing.
+  // A feature of the run that the planner does not know, such as a dispatcher. Empty if there is
+  // none.
   std::string apart;
   bool ran_out_of_memory = false;
   planner::Job job;

@@ -147,8 +147,8 @@ class Evaluator {
     return ValueOf(m, outcome_.stages[s]);
   }
 
-  // Returns what stays allocated between iterations. Megatron's pipelines then hold two to three
-  // hidden states per chunk, which outlive the schedule that sent and received them.
+  // Returns the bytes that stay allocated between iterations. Megatron's pipelines then hold two to
+  // three hidden states per chunk, which outlive the schedule that sent and received them.
   double States(const MemoryParts& parts) const {
     const Parallelism& p = run_.spec.parallelism;
     int64_t left = LibraryBytes(run_.job);

@@ -1,5 +1,5 @@
 // Rows of hidden, heads, layers and degrees with an iteration time: Narayanan 2021, Megatron-Core's
-// table, vTrain, MT-NLG. The file's `setup` has what all rows share.
+// table, vTrain, MT-NLG. The file's `setup` has the keys that all rows share.
 #include <algorithm>
 #include <cstdio>
 

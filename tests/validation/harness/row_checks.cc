@@ -1,4 +1,4 @@
-// What a published run does not say, or says that the planner cannot express.
+// Facts that a published run lacks, and settings that the planner cannot express.
 #include <algorithm>
 #include <regex>
 

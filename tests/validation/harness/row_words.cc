@@ -111,7 +111,7 @@ std::string TrainerName(std::string name) {
   return name;
 }
 
-// Returns the name of a precision in our words. What is left is refused by name.
+// Returns the name of a precision in our words. Other names stay, and are refused later.
 std::string PrecisionName(std::string name) {
   name = std::regex_replace(Lower(name), std::regex("[ _()]+"), "-");
   static const std::map<std::string, const char*> kNames = {
@@ -122,7 +122,7 @@ std::string PrecisionName(std::string name) {
   return known == kNames.end() ? name : known->second;
 }
 
-// Returns "none", "full" or parts. What is left is refused by name.
+// Returns "none", "full" or parts. Other names stay, and are refused later.
 Json RecomputeName(const Json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "full" : "none";
   if (value.is_array()) {

@@ -38,21 +38,20 @@ void SetExecution(const Json& row, planner::Training& training);
 // Returns a published run with other sources' names of keys and values in the words of
 // tests/validation/runs, as far as they are known.
 Json InOurWords(Json row);
-// Returns the run with the one of micro-batch, accumulation and global batch that it does not say.
+// Returns the run with micro-batch, accumulation or global batch filled in from the other two.
 Json WithBatch(Json row);
-// Returns what is not published about a run, or "" if everything is.
+// Returns the facts about a run that are not published, or "" if all are.
 std::string Missing(const Json& row);
-// What rows say of token embedding and head that train in full with adapters.
+// The words of rows for token embedding and head that train in full with adapters.
 inline constexpr const char* kTables = "embedding and output head";
-// Returns what the planner cannot express about a run, or "" if it can express everything.
+// Returns the settings of a run that the planner cannot express, or "" if there are none.
 std::string Inexpressible(const Json& row);
 // Returns the value of a published run that no run can have, or "" if there is none.
 std::string Impossible(const Json& row);
 void ReadHbp(const std::string& file, const Json& whole, Cases& cases);
 void ReadOmniBal(const std::string& file, const Json& whole, Cases& cases);
 
-// Return values by key, whatever their JSON type. The default is used if they are missing or of
-// another type.
+// Return values by key. A value that is missing or of another JSON type gives the default.
 int64_t Int(const Json& object, std::string_view key, int64_t otherwise = 0);
 double Real(const Json& object, std::string_view key, double otherwise = 0);
 bool Flag(const Json& object, std::string_view key, bool otherwise = false);

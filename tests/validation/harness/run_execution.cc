@@ -1,4 +1,4 @@
-// What a published run says of its trainer's defaults.
+// The settings of a published run that differ from its trainer's defaults.
 #include <cstdlib>
 #include <regex>
 

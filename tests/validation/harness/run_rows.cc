@@ -70,11 +70,11 @@ Json WithNotes(Json row) {
   return row;
 }
 
-// Returns the row with what its source's own code says where the row infers something else.
-// vTrain's model has 50257 / t words on each tensor-parallel rank, rounded down and not padded
-// (ShardedGptLogit of src/model/gpt_modeling.py): docs/COST_MODEL.md, section 6. Qwen's script for
-// full fine-tuning runs DeepSpeed (finetune/finetune_ds.sh; its memory is that of stage 2), and its
-// adapters have a dropout of .05 (finetune.py).
+// Returns the row with values from its source's own code in place of different ones that the row
+// infers. vTrain's model has 50257 / t words on each tensor-parallel rank, rounded down and not
+// padded (ShardedGptLogit of src/model/gpt_modeling.py): docs/COST_MODEL.md, section 6. Qwen's
+// script for full fine-tuning runs DeepSpeed (finetune/finetune_ds.sh; its memory is that of stage
+// 2), and its adapters have a dropout of .05 (finetune.py).
 Json AsItsSourceSays(const std::string& family, Json row) {
   if (Has(Text(row, "source"), "QwenLM/Qwen@")) {
     if (Text(row, "trains") == "full") {
@@ -140,7 +140,7 @@ std::string Apart(const Json& row) {
 
 // Sets layers that are each only a mixer or an MLP: M is Mamba-2, * attention, E experts, - an MLP.
 // "2 depths of *E" predict two further tokens, each with a layer and a head; after a slash in the
-// pattern such layers are left out. What a row does not say is as in Megatron-LM's arguments.
+// pattern such layers are left out. A row that lacks a setting has that of Megatron-LM's arguments.
 void SetHybrid(const Json& detail, LanguageModel& m) {
   m.layer_norms = 1;
   const int64_t head = Int(detail, "mamba_head_dim", 64);
@@ -320,7 +320,7 @@ void FreezeParts(const Json& row, ModelSpec& model) {
     model.language_model.train = planner::TrainMode::kFrozen;
 }
 
-// Sets what a run recomputes of its layers where that is neither nothing nor all of each.
+// Sets the recompute of a run that repeats neither nothing nor whole layers.
 void SetPartialRecompute(const std::string& recompute, PlanSpec& spec) {
   const auto recomputes = [&](const char* part) {
     return std::regex_search(recompute, std::regex(part));
@@ -384,7 +384,7 @@ void SetOffload(const Json& row, Job& job) {
 
 }  // namespace
 
-// Reads a run. `row` is a whole row, with what its family shares.
+// Reads a run. `row` is a whole row, with the keys that its family shares.
 void ReadRun(const std::string& family, const Json& given, const Trainer* every, Cases& cases) {
   const Json row = AsItsSourceSays(family, WithNotes(WithBatch(InOurWords(given))));
   const std::string id = Text(row, "id");

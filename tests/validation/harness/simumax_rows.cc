@@ -17,7 +17,7 @@ const LanguageModelEntry* ModelNamed(std::string name) {
   return FindLanguageModel(std::regex_replace(name, std::regex("v([0-9]+)$"), "-v$1"));
 }
 
-// Sets what the file says about the runs' architecture if it differs from the catalogue's.
+// Sets the architecture of the runs as the file gives it, if it differs from the catalogue's.
 void Amend(LanguageModel& m, const std::string& notes) {
   if (const auto heads = NumberBefore(notes, "kv heads")) m.kv_heads = *heads;
   if (!m.moe) return;

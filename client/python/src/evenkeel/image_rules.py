@@ -22,7 +22,7 @@ class Lengths(NamedTuple):
 
 
 class Source(NamedTuple):
-    """What a rule is made from. owner: the "processor_class", or ""."""
+    """The settings from which a rule is made. owner: the "processor_class", or ""."""
     media: Settings
     processor: Settings
     owner: str
@@ -177,7 +177,7 @@ def _tiles(source: Source) -> ImageRule:
     s = source.media
     s.require("do_resize", True)
     side = s.side("size", 384)
-    # InternVL's processor cuts into tiles whatever its image processor says.
+    # InternVL's processor cuts images into tiles for all settings of its image processor.
     cuts = s.flag("crop_to_patches", False) or source.owner == "InternVLProcessor"
     least, most = s.number("min_patches", 1, _MOST_TILES), s.number("max_patches", 12, _MOST_TILES)
     tokens = source.processor.number("image_seq_length", 256, MOST_TOKENS)
@@ -398,7 +398,7 @@ _CLASSES: dict[str, tuple[Callable[[Source], ImageRule], tuple[str, ...]]] = {
 
 
 def image_rule(name: str, source: Source) -> ImageRule:
-    """Raises MediaError with the known classes, or with what is wrong with a setting."""
+    """Raises MediaError with the known classes, or with the fault of a setting."""
     if name not in _CLASSES:
         raise MediaError(f'"image_processor_type" is "{name}", which is not known; accepted: {", ".join(_CLASSES)}')
     make, owners = _CLASSES[name]

@@ -152,7 +152,7 @@ class OnlinePacker(Generic[S]):
         self._waiting.append(position)
         for c, value in enumerate(values):
             self._volume[c] += value
-        # Samples that do not fill a pack wait on, whatever the window: a pack has to have them all at some time.
+        # Samples that do not fill a pack wait on, for any window: a pack has to have them all at some time.
         if len(self._waiting) >= self._settings.window and any(
                 volume >= cap for volume, cap in zip(self._volume, self._settings.caps)):
             self._pack_window(last=False)
@@ -244,7 +244,7 @@ class OnlinePacker(Generic[S]):
         return Pack([sample for sample, _ in held], positions, sums)
 
     def pack(self, stream: Iterable[tuple[S, Lengths]]) -> Iterator[Step[S]]:
-        """Packs a whole stream of (sample, lengths), or what comes after the samples of a state that was loaded."""
+        """Packs a whole stream of (sample, lengths), or the samples after those of a loaded state."""
         yield from self.steps()
         for sample, lengths in stream:
             self.add(sample, lengths)

@@ -5,10 +5,10 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, Union
 
-# Caps by column, such as {"units": 9, "tokens": 4096}; or what Client.pack_dataset takes: a rule or a plan.
+# Caps by column, such as {"units": 9, "tokens": 4096}; or an argument of Client.pack_dataset: a rule or a plan.
 CapsLike = Union[Mapping[str, int], Any]
 
-# What happens to a sample over a cap: an error, a pack of its own, or a call of the function, which then owns it.
+# Treatment of a sample over a cap: an error, a pack of its own, or a call of the function, which then owns it.
 Oversize = Union[str, Callable[[Any, "tuple[int, ...]"], None]]
 
 MAX_CAP, MAX_WINDOW, MAX_COLUMNS = 1 << 32, 1 << 20, 16

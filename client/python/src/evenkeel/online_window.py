@@ -195,7 +195,7 @@ class _Packs:
 
 
 class _Fitter:
-    """Best fit: open packs by what is left of the first column, and there by what is left of the second.
+    """Best fit: open packs by the rest of the first column, and then by the rest of the second.
 
     `packs` are begun ones. Columns after the second are only checked.
     """

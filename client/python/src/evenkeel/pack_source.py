@@ -50,7 +50,7 @@ class PackSource:
             ahead.wait_for_grpc(before)
 
     def cancel(self) -> None:
-        """Ends what `fetch` waits for in another thread. A Client that was given stays open, and is waited for."""
+        """Ends the call that `fetch` waits for in another thread. A given Client stays open, and is waited for."""
         client = self._open
         if client is not None:
             client.close()

@@ -272,7 +272,7 @@ def _step_offsets(start: packing_pb2.PackDatasetStart, groups: npt.NDArray[np.in
 
 
 def native_columns(start: packing_pb2.PackDatasetStart, samples: Samples) -> tuple[bytes, bytes, bytes, bytes]:
-    """Returns what the extension packs, as bytes of int32: tokens, units (of several encoders: scaled and added up),
+    """Returns the input of the extension, as bytes of int32: tokens, units (of several encoders: scaled and added up),
     units of each encoder if there are several, loss tokens. Raises ValueError if the units are of other encoders than
     the rule's."""
     check_encoders(start, samples)
@@ -291,7 +291,7 @@ def native_columns(start: packing_pb2.PackDatasetStart, samples: Samples) -> tup
 
 def native_result(start: packing_pb2.PackDatasetStart,
                   answer: tuple[bytes, bytes, bytes, bytes, bytes, bytes]) -> Packing:
-    """Returns what the extension packed."""
+    """Returns the packing that the extension made."""
     summary, offsets, members, order, groups, normalizers = answer
     empty = start.result == packing_pb2.PACK_DATASET_RESULT_SUMMARY
 

@@ -1,4 +1,4 @@
-"""What a checkpoint's processor makes of images, videos and recordings: units of its encoders and tokens.
+"""Lengths that a checkpoint's processor gives images, videos and recordings: units of its encoders and tokens.
 
     processor = evenkeel.Processor("path/to/checkpoint")
     processor.lengths(images=[(1280, 720)])   # MediaLengths(vision_units=1196, audio_units=0, tokens=1196)
@@ -32,7 +32,7 @@ class Audio(NamedTuple):
 
 
 class MediaLengths(NamedTuple):
-    """What the media of a sample add up to. tokens: those of the language model, without those of text."""
+    """The sums over the media of a sample. tokens: those of the language model, without those of text."""
     vision_units: int
     audio_units: int
     tokens: int
@@ -133,7 +133,7 @@ class Processor:
 
     @property
     def two_encoders(self) -> bool:
-        """Whether there are units of two encoders, that of images before that of audio."""
+        """Returns whether there are units of two encoders: images first, then audio."""
         return bool((self._image or self._video) and self._audio)
 
     @property

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 class Gather(Protocol):
     def put(self, rank: int, data: bytes) -> None:
-        """Replaces what the rank has put before."""
+        """Replaces the earlier value of the rank."""
 
     def get(self, rank: int) -> bytes | None:
-        """Returns what the rank has put last. None: nothing so far."""
+        """Returns the last value of the rank. None: it has put none so far."""
 
 
 class FolderGather:
@@ -85,7 +85,7 @@ def default_gather() -> Gather | None:
 
 def collect(gather: Gather, world_size: int, own: int, begun: float, wait_seconds: float,
             stop_early: Any = None) -> dict[int, bytes]:
-    """Returns what the other ranks have put, waiting at most `wait_seconds` from `begun` for those that have not."""
+    """Returns the values of the other ranks, waiting at most `wait_seconds` from `begun` for those that have not."""
     found: dict[int, bytes] = {}
     missing = [rank for rank in range(world_size) if rank != own]
     while True:

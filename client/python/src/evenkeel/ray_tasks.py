@@ -1,4 +1,4 @@
-"""What the tasks of evenkeel.ray compute. Each is a function of its arguments, and writes whole files or none, so that
+"""The work of the tasks of evenkeel.ray. Each is a function of its arguments, and writes whole files or none, so that
 a task that is run again, after its worker or node was lost, neither loses nor doubles anything."""
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Rows:
 
 @dataclasses.dataclass(frozen=True)
 class PackedPartition:
-    """What is known of a partition in addition to its files."""
+    """The facts about a partition that its files lack."""
     samples: int
     rejected: int
     packs: int
@@ -54,7 +54,7 @@ class PackedPartition:
 
 @dataclasses.dataclass(frozen=True)
 class DealtShard:
-    """What is known of a part of the order in addition to its file."""
+    """The facts about a part of the order that its file lacks."""
     steps: int
     left: Int64s  # packs too few for a step
     left_sums: Int64s

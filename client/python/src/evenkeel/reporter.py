@@ -352,7 +352,7 @@ def _is_news(drift: Any, told: Any) -> bool:
 
 
 def _subject(plan: Any, job: Any) -> dict[str, Any]:
-    """Returns what a request says of the model and the GPU type. Empty: not known yet."""
+    """Returns the fields of a request about the model and the GPU type. Empty: not known yet."""
     if job is not None:
         from . import requests
         request = requests.plan_job_request(job).job

@@ -18,7 +18,7 @@ JobLike = Union[job_pb2.Job, planner_service_pb2.PlanJobRequest, Mapping[str, An
 
 
 class HasResponse(Protocol):
-    """What holds an answer with a plan, such as evenkeel.Planned."""
+    """An object that holds an answer with a plan, such as evenkeel.Planned."""
     response: planner_service_pb2.PlanJobResponse
 
 

@@ -92,7 +92,7 @@ class SamplerState:
 
 
 def check(state: SamplerState, mine: Identity) -> None:
-    """Raises a ResumeError that says what differs."""
+    """Raises a ResumeError that names the difference."""
     saved = state.identity
     if saved.plan_id != mine.plan_id:
         def name(plan_id: str) -> str:

@@ -1,4 +1,4 @@
-"""What a rank measured in a window of steps: the values, their percentiles, and their form on the way to rank 0."""
+"""Measurements of a rank in a window of steps: the values, their percentiles, and their form on the way to rank 0."""
 from __future__ import annotations
 
 import dataclasses

@@ -43,7 +43,7 @@ def _rate(video: Video) -> float:
 
 
 class _Pace(NamedTuple):
-    """What most samplers read."""
+    """The settings that most samplers read."""
     sampled: bool
     frames: int
     fps: float
@@ -246,7 +246,7 @@ class _Budget(NamedTuple):
 
 
 def _is_omni(owner: str) -> bool:
-    """Whether the processor of the whole sets the sizes of videos itself, whatever files say."""
+    """Returns whether the processor of the whole sets the sizes of videos itself and ignores files."""
     return owner in ("Qwen2_5OmniProcessor", "Qwen3OmniMoeProcessor")
 
 
@@ -304,7 +304,7 @@ def _qwen3(source: Source) -> VideoRule:
 
 
 def _glm(source: Source, by_duration: bool = False) -> VideoRule:
-    """Marks around each pair of frames, and after it its second, of which up to 3 digits are a token.
+    """Marks around each pair of frames, and after it its second. Up to 3 digits are a token.
 
     GLM-4V writes "12", GLM-4.6V "12.5 seconds".
     """
