@@ -68,9 +68,9 @@ double LaunchCost(const planner::Job& job, double search, planner::LaunchedPlan 
 
 // Returns the time of a plan with a chosen offload, in searches: short searches for the choice, and
 // two plans, with it and without. With a share of the optimizer and activations there are three
-// choices.
+// choices, which share the search without an offload.
 double OffloadSearches(const planner::Job& job) {
-  constexpr double kShares = 5, kBoth = 2;
+  constexpr double kShares = 3, kBoth = 1.4;
   if (!planner::ChoosesOffload(job)) return 1;
   const bool both = job.training.offload.choose && job.training.activations.choose;
   return kShares * (both ? kBoth : 1);
