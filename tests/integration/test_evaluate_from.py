@@ -107,7 +107,8 @@ ADAPTER = {"peft_type": "LORA", "r": 16, "lora_alpha": 32, "lora_dropout": 0.05,
            "base_model_name_or_path": "Qwen/Qwen3-8B", "task_type": "CAUSAL_LM", "use_dora": False}
 
 FRAMEWORKS = ("megatron", "flagscale", "deepspeed", "torchtitan")
-EXAMPLES = ("llama3-8b-text", "internvl-6b-20b", "internvl3.5-38b", "qwen3-vl-30b-a3b", "omnibal-t9-1")
+EXAMPLES = ("llama3-8b-text", "internvl-6b-20b", "internvl3.5-38b", "qwen3-vl-30b-a3b", "omnibal-t9-1",
+            "gpt-oss-120b", "omni-8b", "qwen3.5-35b-a3b")
 
 
 class FromTest(unittest.TestCase):
