@@ -29,7 +29,6 @@ class Searcher {
   Searcher(const Job& job, const Batching& batching, const Stop& stop, const SearchScope& scope,
            const WorkLimits& limits)
       : job_(job),
-        batching_(batching),
         stop_(stop),
         among_(scope.among),
         limits_(limits),
@@ -443,7 +442,6 @@ class Searcher {
   }
 
   const Job& job_;
-  const Batching& batching_;
   const Stop stop_;
   const std::vector<Parallelism>* const among_;
   const WorkLimits limits_;
