@@ -40,6 +40,16 @@ std::string RefusalOf(const std::vector<std::string>& texts, const JobFlags& fla
   return "";
 }
 
+std::string ReadingRefusal(const std::string& text, const std::string& path) {
+  try {
+    ReadConfigText(text, path);
+  } catch (const CommandError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadInput);
+    return error.what();
+  }
+  return "";
+}
+
 std::string ArgumentsWith(const std::string& more) {
   return "{\"per_device_train_batch_size\": 4, \"gradient_accumulation_steps\": 2, "
          "\"bf16\": true" +

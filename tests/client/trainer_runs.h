@@ -16,6 +16,9 @@ UserRun TrainerRun(const std::vector<std::string>& texts, JobFlags flags = {});
 // Returns why the run is refused, or nothing.
 std::string RefusalOf(const std::vector<std::string>& texts, const JobFlags& flags = {});
 
+// Returns why a file is refused as it is read, or nothing.
+std::string ReadingRefusal(const std::string& text, const std::string& path);
+
 // Returns TrainingArguments, or an adapter_config.json of llama3-8b, with more keys.
 std::string ArgumentsWith(const std::string& more);
 std::string AdapterWith(const std::string& more);

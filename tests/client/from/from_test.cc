@@ -16,6 +16,7 @@
 #include "client/cli/from/shell/shell.h"
 #include "client/cli/from/shell/sum.h"
 #include "tests/client/test_folder.h"
+#include "tests/client/trainer_runs.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -25,16 +26,6 @@ std::vector<std::string> LastCommand(const std::string& text) {
   const ShellScript script = ReadShell(text, "run.sh");
   for (const ShellWord& word : script.commands.back()) words.push_back(word.text);
   return words;
-}
-
-std::string ErrorOf(const std::string& text, const std::string& path) {
-  try {
-    ReadConfigText(text, path);
-  } catch (const CommandError& error) {
-    EXPECT_EQ(error.code(), ExitCode::kBadInput);
-    return error.what();
-  }
-  return "";
 }
 
 using Words = std::vector<std::string>;
@@ -168,18 +159,19 @@ TEST(ReadConfigTest, ListsWhatIsNotPredictedUnlessItIsTheDefault) {
 }
 
 TEST(ReadConfigTest, NamesPlaceAndKeyOfAFault) {
-  EXPECT_NE(ErrorOf("--num-layers 4 --hidden-size 8\n--cpu-offloading-weights\n", "args")
+  EXPECT_NE(ReadingRefusal("--num-layers 4 --hidden-size 8\n--cpu-offloading-weights\n", "args")
                 .find("args:2: --cpu-offloading-weights: not yet"),
             std::string::npos);
-  EXPECT_NE(ErrorOf("{\"activation_checkpointing\": {\"cpu_checkpointing\": true}}", "ds.json")
-                .find("cpu_checkpointing true: not yet"),
+  EXPECT_NE(
+      ReadingRefusal("{\"activation_checkpointing\": {\"cpu_checkpointing\": true}}", "ds.json")
+          .find("cpu_checkpointing true: not yet"),
+      std::string::npos);
+  EXPECT_NE(ReadingRefusal("{\"model_type\": \"llama\"}", "config.json").find("--model"),
             std::string::npos);
-  EXPECT_NE(ErrorOf("{\"model_type\": \"llama\"}", "config.json").find("--model"),
+  EXPECT_NE(ReadingRefusal("echo --hello\n", "x.sh").find("x.sh: no command in it has arguments"),
             std::string::npos);
-  EXPECT_NE(ErrorOf("echo --hello\n", "x.sh").find("x.sh: no command in it has arguments"),
-            std::string::npos);
-  EXPECT_NE(ErrorOf("  \n", "x.sh").find("x.sh is empty"), std::string::npos);
-  EXPECT_NE(ErrorOf("torchrun -m torchtitan.train --job.config_file x.toml\n", "x.sh")
+  EXPECT_NE(ReadingRefusal("  \n", "x.sh").find("x.sh is empty"), std::string::npos);
+  EXPECT_NE(ReadingRefusal("torchrun -m torchtitan.train --job.config_file x.toml\n", "x.sh")
                 .find("x.sh:1: torchtitan.train: not yet: torchtitan's options: give the TOML"),
             std::string::npos);
   const UserConfig config = ReadConfigText("--num-layers four --hidden-size 8", "args");
@@ -252,9 +244,10 @@ TEST(RunOfTest, RefusesWhatItWouldReadAsSomethingElse) {
 }
 
 TEST(ReadConfigTest, NamesOtherProgramsWithSuchArguments) {
-  EXPECT_NE(ErrorOf("NPROC_PER_NODE=8 megatron sft --load m --micro_batch_size 1\n", "run.sh")
-                .find("megatron sft: not yet: Megatron-SWIFT"),
-            std::string::npos);
+  EXPECT_NE(
+      ReadingRefusal("NPROC_PER_NODE=8 megatron sft --load m --micro_batch_size 1\n", "run.sh")
+          .find("megatron sft: not yet: Megatron-SWIFT"),
+      std::string::npos);
 }
 
 // FlagScale's Aquila of 70 and 7 billion parameters.
@@ -335,7 +328,7 @@ TEST(RunOfTest, ReadsOffloadOfTheOptimizer) {
             0.4);
   EXPECT_THROW(share("--optimizer-cpu-offload --optimizer-offload-fraction 2"), CommandError);
   EXPECT_EQ(
-      ErrorOf(
+      ReadingRefusal(
           "{\"zero_optimization\": {\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\"}}}",
           "ds.json")
           .find("offload_optimizer"),

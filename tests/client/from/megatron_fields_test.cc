@@ -18,15 +18,6 @@
 namespace evenkeel::cli {
 namespace {
 
-std::string RefusalOfFile(const std::string& text, const std::string& path) {
-  try {
-    ReadConfigText(text, path);
-  } catch (const CommandError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(MegatronFieldsTest, ConfigurationsOfOtherTrainersAreNamed) {
   const std::pair<const char*, const char*> files[] = {
       {"tokenizer:\n  _component_: torchtune.models.llama3.llama3_tokenizer\n", "torchtune"},
@@ -40,7 +31,7 @@ TEST(MegatronFieldsTest, ConfigurationsOfOtherTrainersAreNamed) {
       {"step_scheduler:\n  global_batch_size: 64\nmodel:\n  a: 1\ndistributed:\n  tp_size: 1\n",
        "NeMo AutoModel"}};
   for (const auto& [text, trainer] : files)
-    EXPECT_NE(RefusalOfFile(text, "c.yaml")
+    EXPECT_NE(ReadingRefusal(text, "c.yaml")
                   .find(std::string("a configuration of ") + trainer + ", which is not read yet"),
               std::string::npos)
         << text;
@@ -126,16 +117,16 @@ constexpr char kBridge[] = "_target_: megatron.bridge.training.config.ConfigCont
 
 TEST(MegatronFieldsTest, AdaptersOfMegatronBridgeAreRefused) {
   const std::string train = "train:\n  micro_batch_size: 1\n";
-  EXPECT_EQ(RefusalOfFile(kBridge + train +
-                              "peft:\n  _target_: megatron.bridge.peft.lora.LoRA\n"
-                              "  dim: 16\n",
-                          "b.yaml"),
+  EXPECT_EQ(ReadingRefusal(kBridge + train +
+                               "peft:\n  _target_: megatron.bridge.peft.lora.LoRA\n"
+                               "  dim: 16\n",
+                           "b.yaml"),
             "b.yaml:5: peft._target_ megatron.bridge.peft.lora.LoRA: not yet: peft, adapters of "
             "Megatron-Bridge; accepted: peft null, which trains all weights");
-  EXPECT_NE(RefusalOfFile(kBridge + train + "peft: lora\n", "b.yaml").find("peft lora: not yet"),
+  EXPECT_NE(ReadingRefusal(kBridge + train + "peft: lora\n", "b.yaml").find("peft lora: not yet"),
             std::string::npos);
-  EXPECT_EQ(RefusalOfFile(kBridge + train + "peft: null\n", "b.yaml"), "");
-  EXPECT_EQ(RefusalOfFile(kBridge + train + "peft: none\n", "b.yaml"), "");
+  EXPECT_EQ(ReadingRefusal(kBridge + train + "peft: null\n", "b.yaml"), "");
+  EXPECT_EQ(ReadingRefusal(kBridge + train + "peft: none\n", "b.yaml"), "");
 }
 
 TEST(MegatronFieldsTest, DataOfMegatronBridgeHasTheLengthOfTheModel) {

@@ -7,20 +7,10 @@
 #include "client/cli/base/command_error.h"
 #include "client/cli/from/read/read_config.h"
 #include "client/cli/from/settings/setting.h"
+#include "tests/client/trainer_runs.h"
 
 namespace evenkeel::cli {
 namespace {
-
-// Returns why a file is refused as it is read, or nothing.
-std::string ReadingRefusal(const std::string& text, const std::string& name) {
-  try {
-    ReadConfigText(text, name);
-  } catch (const CommandError& error) {
-    EXPECT_EQ(error.code(), ExitCode::kBadInput);
-    return error.what();
-  }
-  return "";
-}
 
 // Returns why such a script of `launch` for DeepSpeed is refused.
 std::string PartsRefusal(const std::string& parts) {

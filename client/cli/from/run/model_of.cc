@@ -258,9 +258,9 @@ bool SetFlavor(const UserConfig& config, v1::Job* job) {
 
 // Returns the best of the models that have these dimensions. Their vocabularies may differ. The
 // tokenizer tells which one is meant, or the rows of the embedding table.
-const KnownModel& BestOf(const std::vector<KnownModel>& alike, const UserConfig& config,
+const KnownModel& BestOf(const std::vector<KnownModel>& alike,
+                         const std::optional<planner::LanguageModel>& of_tokenizer,
                          int64_t vocabulary) {
-  const std::optional<planner::LanguageModel> of_tokenizer = ModelOfTokenizer(config);
   const auto find = [&](const auto& is_it) {
     return std::find_if(alike.begin(), alike.end(), is_it);
   };
@@ -277,13 +277,12 @@ const KnownModel& BestOf(const std::vector<KnownModel>& alike, const UserConfig&
 }
 
 // Sets the model of the catalogue that has these dimensions, if there is one.
-bool SetKnownModel(const UserConfig& config, const Shape& shape, v1::Job* job,
-                   std::vector<std::string>* assumed) {
+bool SetKnownModel(const Shape& shape, const std::optional<planner::LanguageModel>& of_tokenizer,
+                   v1::Job* job, std::vector<std::string>* assumed) {
   std::vector<KnownModel> alike = KnownModels();
   std::erase_if(alike, [&](const KnownModel& known) { return !SameShape(shape, *known.spec); });
   if (alike.empty()) return false;
-  const KnownModel& same = BestOf(alike, config, shape.vocabulary);
-  const std::optional<planner::LanguageModel> of_tokenizer = ModelOfTokenizer(config);
+  const KnownModel& same = BestOf(alike, of_tokenizer, shape.vocabulary);
   const int64_t rows =
       shape.vocabulary == 0 && of_tokenizer ? of_tokenizer->vocab : shape.vocabulary;
   // The vocabulary changes memory and time. Without it, the configuration may mean any of them.
@@ -383,9 +382,9 @@ bool SetModelOf(const UserConfig& config, v1::Job* job, std::vector<std::string>
                   "with --model config.json");
   Shape shape = ShapeOf(config);
   shape.vocabulary = VocabularyOf(config);
-  if (SetKnownModel(config, shape, job, assumed)) return true;
-  if (shape.vocabulary == 0)
-    if (const auto model = ModelOfTokenizer(config)) shape.vocabulary = model->vocab;
+  const std::optional<planner::LanguageModel> of_tokenizer = ModelOfTokenizer(config);
+  if (SetKnownModel(shape, of_tokenizer, job, assumed)) return true;
+  if (shape.vocabulary == 0 && of_tokenizer) shape.vocabulary = of_tokenizer->vocab;
   if (shape.vocabulary == 0)
     throw CommandError(ExitCode::kBadInput,
                        "the vocabulary is not in the configuration (--vocab-size, "
